@@ -1,0 +1,78 @@
+# The environment lives in .venv and is what the lock files say; `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+# A uv that runs on the PATH, else the one that the core lock puts into the environment.
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv || echo $(VENV)/bin/uv)
+
+CORE_LOCK := requirements.lock
+CORE_STAMP := $(VENV)/.core-installed
+SETUP_STAMP := $(VENV)/.setup-done
+# Extras are remembered: `make test` after `make setup EXTRAS=pdf` keeps them, `make setup EXTRAS=` drops them.
+RECORDED_EXTRAS := $(shell cat $(SETUP_STAMP) 2>/dev/null)
+EXTRAS ?= $(RECORDED_EXTRAS)
+SETUP_LOCKS := $(CORE_LOCK) $(patsubst %,requirements/%.lock,$(sort dev $(EXTRAS)))
+LOCKED_EXTRAS := $(basename $(notdir $(wildcard requirements/*.lock)))
+COMPILE := pip compile pyproject.toml --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url
+
+# Another active environment must not be taken for ours.
+unexport VIRTUAL_ENV
+unexport CONDA_PREFIX
+# The question reaches the program byte for byte: make neither exports nor expands it, the shell sees one variable.
+unexport QUESTION
+research: export DEER_QUESTION = $(value QUESTION)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup research question test check fmt bench-main lock FORCE
+
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+setup: $(SETUP_STAMP) ## build .venv for development (EXTRAS="pdf ..." adds extras)
+
+research: question $(CORE_STAMP) ## research a question: QUESTION="..." [ARGS="--auto-accept ..."]
+	@$(UV) run starter.py research "$$DEER_QUESTION" $(ARGS) || { code=$$?; \
+		[ $$code -ne 3 ] || echo "The run waits for you and keeps its work; make reports that as Error 3." >&2; exit $$code; }
+
+question:
+	@[ -n "$$DEER_QUESTION" ] || { echo 'usage: make research QUESTION="..." [ARGS="--auto-accept ..."]' >&2; exit 2; }
+
+test: $(SETUP_STAMP) ## run all tests (ARGS="-k name" picks some)
+	@$(VENV)/bin/python -m pytest $(ARGS)
+
+check: $(SETUP_STAMP) ## lint, format check and strict types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy .
+
+fmt: $(SETUP_STAMP) ## mend what lint can mend, and format
+	$(VENV)/bin/ruff check --fix-only --quiet .
+	$(VENV)/bin/ruff format .
+
+bench-main: $(SETUP_STAMP) ## measure the main job against its bound; prints JSON
+	@$(VENV)/bin/python -m bench.main $(ARGS)
+
+lock: $(SETUP_STAMP) ## write the lock files again (ARGS=--upgrade takes newer versions)
+	$(UV) $(COMPILE) $(ARGS) --output-file $(CORE_LOCK)
+	for extra in $(LOCKED_EXTRAS); do \
+		$(UV) $(COMPILE) $(ARGS) --extra $$extra --constraint $(CORE_LOCK) --output-file requirements/$$extra.lock || exit 1; done
+
+# uv itself is fetched by pip under the hash that the core lock holds for it.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo '$(PYTHON) is missing or older than 3.11; name another: make PYTHON=python3.12 ...' >&2; exit 2; }
+	@echo 'Building the environment in $(VENV) (once, about 20 s) ...' >&2
+	@$(PYTHON) -m venv --clear $(VENV) >&2
+
+$(VENV)/bin/uv: | $(VENV)/bin/python
+	@awk '/^uv==/ {found = 1} found {print} found && !/\\$$/ {exit}' $(CORE_LOCK) >$(VENV)/uv-pinned.txt
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv-pinned.txt >&2
+
+$(CORE_STAMP): $(CORE_LOCK) $(VENV)/bin/python | $(filter $(VENV)/%,$(UV))
+	@$(UV) pip install --python $(VENV)/bin/python --quiet --require-hashes -r $(CORE_LOCK)
+	@touch $@
+
+$(SETUP_STAMP): $(SETUP_LOCKS) $(VENV)/bin/python $(if $(filter-out $(RECORDED_EXTRAS),$(EXTRAS))$(filter-out $(EXTRAS),$(RECORDED_EXTRAS)),FORCE) | $(filter $(VENV)/%,$(UV))
+	@$(UV) pip sync --python $(VENV)/bin/python --quiet --require-hashes $(SETUP_LOCKS)
+	@touch $(CORE_STAMP)
+	@echo '$(EXTRAS)' >$@
