@@ -1,0 +1,109 @@
+"""What each role is told. A prompt is rendered from a brief; a model that is no language model answers from the brief itself.
+
+Texts may be references while a brief travels in history; activities resolve them before anybody reads it.
+"""
+
+from datetime import date
+
+from deer.models.chat import Role
+from deer.models.evidence import CheckedClaim
+from deer.models.plan import Plan, Step, StepStatus
+from deer.models.request import ReportStyle
+from deer.models.texts import Model, StoredText
+
+
+class SourceBrief(Model):
+    """A source as a role is shown it: `text` is as much of it as the role needs."""
+
+    id: str
+    title: str
+    url: str
+    text: StoredText
+
+
+class FindingBrief(Model):
+    """What a step found, or why it found nothing (`summary` None)."""
+
+    step_id: str
+    title: str
+    status: StepStatus
+    summary: StoredText | None
+    claims: tuple[CheckedClaim, ...] = ()
+    reason: str | None = None
+    notices: tuple[str, ...] = ()
+
+
+class RejectedReply(Model):
+    """An earlier reply that broke a rule, and which."""
+
+    reply: StoredText
+    error: str
+
+
+class Brief(Model):
+    """What every role is told. `locale` is a BCP 47 tag such as `en-US` or `zh-CN`."""
+
+    question: str
+    locale: str
+    today: date
+
+
+class CoordinatorBrief(Brief):
+    """For the coordinator. `locale` is a guess unless `locale_is_fixed`."""
+
+    locale_is_fixed: bool
+
+
+class PlannerBrief(Brief):
+    """For the planner.
+
+    `topics`: what the coordinator made of the question, at least one.
+    `earlier_plan` is set when a person asked for changes; `feedback` holds all that was asked so far, oldest first.
+    """
+
+    topics: tuple[str, ...]
+    max_steps: int
+    can_search: bool
+    background: tuple[SourceBrief, ...] = ()
+    findings: tuple[FindingBrief, ...] = ()
+    earlier_plan: Plan | None = None
+    feedback: tuple[str, ...] = ()
+    rejected: tuple[RejectedReply, ...] = ()
+
+
+class StepBrief(Brief):
+    """For the agent of a step.
+
+    `findings`: those of the steps it depends on, a failed one with its reason.
+    `can_search`: whether it has search and reading as tools.
+    """
+
+    role: Role
+    step: Step
+    max_turns: int
+    can_search: bool
+    findings: tuple[FindingBrief, ...] = ()
+    background: tuple[SourceBrief, ...] = ()
+
+
+class JudgeBrief(Brief):
+    """For the judge of whether the findings are enough."""
+
+    plan: Plan
+    findings: tuple[FindingBrief, ...]
+    round: int
+    max_rounds: int
+    max_steps: int
+
+
+class ReporterBrief(Brief):
+    """For the reporter. `sources` are all that may be cited; `written` is what it wrote before it was cut."""
+
+    style: ReportStyle
+    plan: Plan | None
+    findings: tuple[FindingBrief, ...]
+    sources: tuple[SourceBrief, ...]
+    written: StoredText = ""
+
+
+AnyBrief = CoordinatorBrief | PlannerBrief | StepBrief | JudgeBrief | ReporterBrief

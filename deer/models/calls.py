@@ -1,0 +1,219 @@
+"""One request and one result for every activity."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from deer.models.briefs import CoordinatorBrief, JudgeBrief, PlannerBrief, ReporterBrief, StepBrief
+from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, Source
+from deer.models.plan import PlanDraft
+from deer.models.run import RunStatus, Usage
+from deer.models.texts import Model, StoredText, TextRef
+
+
+class HandOffDecision(Model):
+    """What the coordinator decided: an answer of its own, or topics for the planner."""
+
+    locale: str
+    topics: tuple[str, ...] = ()
+    answer: str | None = None
+    usage: Usage
+
+
+class CoordinateRequest(Model):
+    """Input of `coordinate`."""
+
+    brief: CoordinatorBrief
+
+
+class PlanRequest(Model):
+    """Input of `write_plan`."""
+
+    brief: PlannerBrief
+
+
+class PlanReply(Model):
+    """Result of `write_plan`: a valid draft, or the error and the reply that has it."""
+
+    draft: PlanDraft | None
+    error: str | None
+    reply: StoredText
+    usage: Usage
+
+
+class JudgeRequest(Model):
+    """Input of `judge_findings`."""
+
+    brief: JudgeBrief
+
+
+class Verdict(Model):
+    """Result of `judge_findings`. A draft means that the plan should be revised, for `reason`.
+
+    A reply that cannot be used counts as enough, with the error in `notice`.
+    """
+
+    reason: str
+    draft: PlanDraft | None = None
+    notice: str | None = None
+    usage: Usage
+
+
+class ReportRequest(Model):
+    """Input of `write_report`."""
+
+    brief: ReporterBrief
+
+
+class ReportReply(Model):
+    """Result of `write_report`. `was_cut` tells that the output limit ended it."""
+
+    text: StoredText
+    was_cut: bool
+    usage: Usage
+
+
+class ToolName(StrEnum):
+    """The tools that code offers to models."""
+
+    WEB_SEARCH = "web_search"
+    READ_PAGE = "read_page"
+    SUBMIT_FINDING = "submit_finding"
+
+
+class ToolCall(Model):
+    """A tool call with arguments that were checked, or with the error to tell the model."""
+
+    id: str
+    name: str
+    query: str = ""
+    max_results: int | None = None
+    topic: str = "general"
+    depth: str = "advanced"
+    url: str = ""
+    error: str | None = None
+
+
+class ToolReply(Model):
+    """What a tool call brought, to be shown to the model under the call's id.
+
+    Exactly one of `hits` (a search; may be an empty tuple), `page` and `error` is set.
+    """
+
+    call_id: str
+    hits: tuple[Source, ...] | None = None
+    page: Source | None = None
+    error: str | None = None
+
+
+class TurnRequest(Model):
+    """Input of `take_turn`: one model call of a step.
+
+    `transcript`: the conversation so far, None on the first turn. `brief.findings` and `brief.background` are
+    set on the first turn only: later ones find them in the transcript.
+    `is_last`: no tools are offered; the model sums up what it has.
+    """
+
+    brief: StepBrief
+    turn: int
+    transcript: TextRef | None = None
+    replies: tuple[ToolReply, ...] = ()
+    is_last: bool = False
+    note: str | None = None
+    """A word of code to the agent, such as a reminder that it must search."""
+
+
+class TurnReply(Model):
+    """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing."""
+
+    transcript: TextRef
+    calls: tuple[ToolCall, ...] = ()
+    finding: Finding | None = None
+    usage: Usage
+
+
+class SearchRequest(Model):
+    """Input of `search_web`. `documents`: names of collections to search beside the engines."""
+
+    run_id: str
+    query: str
+    max_results: int
+    topic: str = "general"
+    depth: str = "advanced"
+    web: bool = True
+    documents: tuple[str, ...] = ()
+    allowed_domains: tuple[str, ...] = ()
+    denied_domains: tuple[str, ...] = ()
+
+
+class SearchReply(Model):
+    """Result of `search_web`. `was_paid` is False when the run had asked the same before."""
+
+    sources: tuple[FoundSource, ...]
+    was_paid: bool
+    notices: tuple[str, ...] = ()
+
+
+class ReadRequest(Model):
+    """Input of `read_page`."""
+
+    run_id: str
+    url: str
+    allowed_domains: tuple[str, ...] = ()
+    denied_domains: tuple[str, ...] = ()
+
+
+class ReadReply(Model):
+    """Result of `read_page`. `was_paid` is False when the run had read the address before."""
+
+    source: FoundSource
+    was_paid: bool
+
+
+class CheckClaimsRequest(Model):
+    """Input of `check_claims`: claims by step, and the sources that they name."""
+
+    claims: dict[str, tuple[Claim, ...]]
+    sources: tuple[Source, ...]
+
+
+class CheckClaimsReply(Model):
+    """Result of `check_claims`, by step, in the order given."""
+
+    claims: dict[str, tuple[CheckedClaim, ...]]
+
+
+class FinishReportRequest(Model):
+    """Input of `finish_report`: the reporter's text, to be cleaned, renumbered and given its list of references."""
+
+    text: StoredText
+    sources: tuple[Source, ...]
+    locale: str
+    title: str
+    notes: tuple[str, ...] = ()
+    """Sentences that the reader must find in the report, such as which steps failed."""
+
+
+class FinishedReport(Model):
+    """Result of `finish_report`. `numbers`: source id to place in the report. Counts tell what was taken out."""
+
+    text: StoredText
+    numbers: dict[str, int]
+    removed_markers: int
+    removed_links: int
+
+
+class SaveRunRequest(Model):
+    """Input of `save_run`: the record of a run, texts over 8 KB as previews, and the references of those texts.
+
+    `texts` maps a path such as `report.markdown` or `plan.steps.s1.finding` to where the whole text is.
+    """
+
+    status: RunStatus
+    texts: dict[str, TextRef] = Field(default_factory=dict)
+
+
+class SaveRunReply(Model):
+    """Result of `save_run`: the name under which the TextStore has the record."""
+
+    entry: str

@@ -1,0 +1,70 @@
+"""What is said to a model and what comes back, in no endpoint's dialect."""
+
+from enum import StrEnum
+from typing import Any
+
+from deer.models.run import Usage
+from deer.models.texts import Model
+
+
+class Role(StrEnum):
+    """Who speaks with a model."""
+
+    COORDINATOR = "coordinator"
+    PLANNER = "planner"
+    RESEARCHER = "researcher"
+    ANALYST = "analyst"
+    CODER = "coder"
+    JUDGE = "judge"
+    REPORTER = "reporter"
+
+
+class Speaker(StrEnum):
+    """Who said a message."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class RawToolCall(Model):
+    """A tool call as the model wrote it: `arguments` should be JSON and may be anything."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ChatMessage(Model):
+    """One message of a conversation. `call_id` is set on a tool's reply, `calls` on an assistant's message."""
+
+    speaker: Speaker
+    content: str = ""
+    calls: tuple[RawToolCall, ...] = ()
+    call_id: str | None = None
+
+
+class ToolSpec(Model):
+    """A tool offered to a model. `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]  # JSON Schema has no closed type
+
+
+class OutputSchema(Model):
+    """The JSON that a model's text must be: a JSON Schema object with its name."""
+
+    name: str
+    json_schema: dict[str, Any]  # JSON Schema has no closed type
+
+
+class ChatReply(Model):
+    """One answer of a model. `was_cut` tells that the output limit ended it."""
+
+    content: str
+    calls: tuple[RawToolCall, ...] = ()
+    was_cut: bool = False
+    usage: Usage = Usage()
+    model: str = ""

@@ -1,0 +1,99 @@
+"""Sources, claims and findings: what was seen, and what is said on the strength of it."""
+
+from enum import StrEnum
+
+from deer.models.texts import Model, StoredText
+
+SUMMARY_CHARS = 500
+"""A search hit reaches a model with at most this many characters of its text."""
+
+
+class Hit(Model):
+    """What a search engine returns: one address with its text.
+
+    `score` is the engine's own, higher is better, None when it gives none. `content` may be empty.
+    """
+
+    url: str
+    title: str
+    content: str
+    score: float | None = None
+    published: str | None = None
+
+
+class Page(Model):
+    """What a page reader returns. `url` is the final address; `text` is Markdown or plain text.
+
+    `cut` tells that the page was longer than the reader's cap.
+    """
+
+    url: str
+    title: str
+    text: str
+    cut: bool = False
+
+
+class FoundSource(Model):
+    """A hit or a page as history carries it: `text` is what quotes are checked against.
+
+    `text` None means that `summary` is all the text there is.
+    """
+
+    url: str
+    title: str
+    summary: str
+    score: float | None = None
+    text: StoredText | None = None
+    read: bool = False
+
+
+class Source(Model):
+    """A source registered by code.
+
+    `aliases`: ids that other steps gave the same address. `texts`: everything that was seen of it, in order.
+    `number`: its place in the finished report, None when not cited.
+    """
+
+    id: str
+    url: str
+    title: str
+    summary: str = ""
+    texts: tuple[StoredText, ...] = ()
+    read: bool = False
+    aliases: tuple[str, ...] = ()
+    number: int | None = None
+
+    @property
+    def cited(self) -> bool:
+        """Whether the finished report cites it."""
+        return self.number is not None
+
+
+class Check(StrEnum):
+    """What became of comparing a claim with its source."""
+
+    VERIFIED = "verified"
+    UNVERIFIED = "unverified"
+    CONTRADICTED = "contradicted"
+
+
+class Claim(Model):
+    """A sentence and the verbatim quote that bears it. `source_id` and `quote` are empty when none was given."""
+
+    text: str
+    source_id: str = ""
+    quote: str = ""
+
+
+class CheckedClaim(Claim):
+    """A claim after its quote was looked up in the stored text of its source."""
+
+    check: Check
+
+
+class Finding(Model):
+    """What a step found out. `notices` says what a reader should know about how it came about."""
+
+    summary: StoredText
+    claims: tuple[Claim, ...] = ()
+    notices: tuple[str, ...] = ()

@@ -1,0 +1,71 @@
+"""The plan: what will be done, in which steps, and how far each has come."""
+
+from enum import StrEnum
+
+from deer.models.texts import Model
+
+
+class StepType(StrEnum):
+    """What kind of work a step is, and so which role does it."""
+
+    RESEARCH = "research"
+    ANALYSIS = "analysis"
+    PROCESSING = "processing"
+
+
+class StepStatus(StrEnum):
+    """How far a step has come."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Step(Model):
+    """One step of a plan. `depends_on` holds ids of steps whose findings it is given."""
+
+    id: str
+    title: str
+    description: str
+    step_type: StepType
+    need_search: bool = False
+    depends_on: tuple[str, ...] = ()
+
+
+class Plan(Model):
+    """A plan as it was proposed or approved. `revision` counts from 1 and never repeats in a run."""
+
+    revision: int
+    title: str
+    thought: str = ""
+    has_enough_context: bool = False
+    steps: tuple[Step, ...] = ()
+
+
+class DraftStep(Model):
+    """A step as a model or a person wrote it, after validation and before code gave it an id.
+
+    `id` names a step of the plan that the writer was shown; None is a new step.
+    `depends_on`: an integer is a 1-based position in the draft, a string an id; None asks for the default.
+    """
+
+    id: str | None = None
+    title: str
+    description: str
+    step_type: StepType
+    need_search: bool = False
+    depends_on: tuple[int | str, ...] | None = None
+
+
+class PlanDraft(Model):
+    """A plan as a model or a person wrote it, after validation."""
+
+    title: str
+    thought: str = ""
+    has_enough_context: bool = False
+    locale: str | None = None
+    steps: tuple[DraftStep, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What the validation changed, in plain words."""

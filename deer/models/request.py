@@ -1,0 +1,71 @@
+"""What a person asks for: the question and the limits of its run."""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from deer.models.texts import Model
+
+MAX_QUESTION_CHARS = 8_000
+RUN_ID_PATTERN = r"^[A-Za-z0-9._-]{1,64}$"
+LOCALE_PATTERN = r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$"
+
+
+class ReportStyle(StrEnum):
+    """How the report is written; `plain` joins the findings without a model call."""
+
+    STANDARD = "standard"
+    ACADEMIC = "academic"
+    POPULAR_SCIENCE = "popular_science"
+    NEWS = "news"
+    PLAIN = "plain"
+
+
+class DeadlinePolicy(StrEnum):
+    """What a review deadline does when it passes unanswered."""
+
+    ACCEPT = "accept"
+    CANCEL = "cancel"
+
+
+class ResearchRequest(Model):
+    """Input of the workflow `Research`. Only `question` is required; request values beat settings."""
+
+    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
+    requested_by: Annotated[str, Field(max_length=200)] | None = None
+    locale: Annotated[str, Field(pattern=LOCALE_PATTERN)] | None = None
+    auto_accept: bool = False
+    review_deadline: timedelta | None = None
+    """How long a plan waits for an answer; seconds in JSON; None waits as long as it takes."""
+    review_deadline_policy: DeadlinePolicy = DeadlinePolicy.CANCEL
+    look_around: bool = True
+    max_rounds: Annotated[int, Field(ge=1, le=10)] = 1
+    max_steps: Annotated[int, Field(ge=1, le=30)] = 5
+    max_edits: Annotated[int, Field(ge=0, le=100)] = 20
+    max_parallel_steps: Annotated[int, Field(ge=1, le=30)] = 4
+    max_turns: Annotated[int, Field(ge=1, le=100)] = 20
+    """Tool rounds of one step, before its closing summary."""
+    max_search_results: Annotated[int, Field(ge=1, le=20)] = 5
+    report_style: ReportStyle = ReportStyle.STANDARD
+    deep_thinking: bool = False
+    web_search: bool = True
+    allowed_domains: tuple[str, ...] = ()
+    denied_domains: tuple[str, ...] = ()
+    documents: tuple[Annotated[str, Field(pattern=RUN_ID_PATTERN)], ...] = ()
+    """Names of document collections, never paths."""
+
+    @field_validator("question")
+    @classmethod
+    def _has_words(cls, question: str) -> str:
+        if not question.strip():
+            raise ValueError("the question is empty")
+        return question.strip()
+
+    @field_validator("review_deadline")
+    @classmethod
+    def _is_ahead(cls, deadline: timedelta | None) -> timedelta | None:
+        if deadline is not None and not timedelta(seconds=1) <= deadline <= timedelta(days=365):
+            raise ValueError("must be between 1 second and 365 days")
+        return deadline

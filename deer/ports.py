@@ -1,0 +1,147 @@
+"""What the product needs of the outside world. `deer.providers` implements it, activities receive it."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from deer.models import (
+    AnyBrief,
+    ChatMessage,
+    ChatReply,
+    Hit,
+    Model,
+    OutputSchema,
+    Page,
+    Role,
+    StoredText,
+    TextRef,
+    ToolSpec,
+    is_inline,
+    preview_of,
+    references,
+    with_texts,
+)
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class ChatRequest(Model):
+    """One call of a model.
+
+    `role` routes the call; no provider guesses it from a prompt. `brief` is what `messages` were rendered from.
+    `must_call_tool`: the model must answer with a call of one of `tools`.
+    """
+
+    role: Role
+    brief: AnyBrief
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    must_call_tool: bool = False
+    output: OutputSchema | None = None
+
+
+class ChatModel(Protocol):
+    """A model that answers a conversation."""
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """One answer. Raises ServiceError; never retries by itself."""
+        ...
+
+
+class SearchQuery(Model):
+    """One search. `topic` is `general` or `news`, `depth` `basic` or `advanced`."""
+
+    text: str
+    max_results: int
+    topic: str = "general"
+    depth: str = "advanced"
+    allowed_domains: tuple[str, ...] = ()
+    denied_domains: tuple[str, ...] = ()
+
+
+class SearchEngine(Protocol):
+    """Finds addresses for words."""
+
+    async def search(self, query: SearchQuery) -> Sequence[Hit]:
+        """Hits, best first, at most `max_results`; empty when there are none. Raises ServiceError."""
+        ...
+
+
+class DocumentSearch(Protocol):
+    """Finds passages in collections of documents that people registered."""
+
+    async def search(self, collections: Sequence[str], query: SearchQuery) -> Sequence[Hit]:
+        """Hits with `doc://collection/path` addresses. Raises NotFound for an unknown collection."""
+        ...
+
+    async def read(self, url: str) -> Page:
+        """The whole document behind a `doc:` address. Raises ServiceError (Unreadable) when there is none."""
+        ...
+
+
+class PageReader(Protocol):
+    """Reads the text of a page."""
+
+    async def read(self, url: str) -> Page:
+        """The readable text of an http(s) page.
+
+        Raises ServiceError: AddressRefused before any connection to an inside address, Unreadable for what is no
+        evidence (error pages, empty shells, unknown types), Unavailable where a later try may help.
+        """
+        ...
+
+
+class CodeResult(Model):
+    """What a code cell printed; `error` is the traceback or the limit that ended it."""
+
+    output: str
+    error: str | None = None
+
+
+class CodeRunner(Protocol):
+    """Runs model-written Python in a sandbox."""
+
+    async def run(self, session: str, code: str) -> CodeResult:
+        """Run one cell; state lives across the cells of a session. Raises ServiceError."""
+        ...
+
+
+class TextStore(Protocol):
+    """Keeps texts by content hash, and small named entries. Shared by all workers and readers of a deployment."""
+
+    async def put(self, text: str) -> str:
+        """Keep a text; returns its SHA-256. Putting it again changes nothing. Raises ServiceError (StoreUnwritable)."""
+        ...
+
+    async def get(self, sha256: str) -> str:
+        """The text of a hash. Raises NotFound."""
+        ...
+
+    async def write_entry(self, name: str, text: str) -> None:
+        """Set a named entry such as `runs/r1`, whole or not at all. Raises ServiceError (StoreUnwritable)."""
+        ...
+
+    async def read_entry(self, name: str) -> str | None:
+        """The entry of that name; None when there is none."""
+        ...
+
+    async def entry_names(self, prefix: str) -> Sequence[str]:
+        """Names that begin with `prefix`, sorted."""
+        ...
+
+
+async def store_text(store: TextStore, text: str) -> TextRef:
+    """Keep a text, however short, and return its reference."""
+    return TextRef(sha256=await store.put(text), chars=len(text), preview=preview_of(text))
+
+
+async def offload(store: TextStore, text: str) -> StoredText:
+    """The text itself when it may travel in history, else a reference to it."""
+    return text if is_inline(text) else await store_text(store, text)
+
+
+async def resolve(store: TextStore, value: M) -> M:
+    """A copy of a model with every reference replaced by its text. Raises NotFound."""
+    hashes = {ref.sha256 for ref in references(value)}
+    return with_texts(value, {sha256: await store.get(sha256) for sha256 in hashes})
