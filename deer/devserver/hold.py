@@ -97,7 +97,9 @@ class ServerHold:
     async def revive(self) -> None:
         """Start the server again, where it listened before, if somebody killed it. Raises NoServer."""
         record = read_record(self._data_dir)
-        if (record is None or not record.is_alive) and not await self.join():
+        # Without a record somebody has deleted the data directory, and does not want it back.
+        was_killed = record is not None and not record.is_alive and record.told_to_stop_at is None
+        if was_killed and not await self.join():
             raise NoServer(f"the embedded Temporal server ended and does not start: {_last_words(self._data_dir)}")
 
     def start_working(self) -> bool:
@@ -129,12 +131,16 @@ class ServerHold:
 
     def release(self) -> None:
         """Leave. The last client tells the server to end, and does not wait for it."""
+        if not self._data_dir.is_dir():
+            if self._record is not None and self._record.is_alive:
+                _send(self._record, signal.SIGTERM)  # its database was deleted under it
+            return
         with locked(self._data_dir):
             record = read_record(self._data_dir)
             if record is None:
                 return
             record = record.without(self._me.session)
-            if not record.clients and record.is_alive:
+            if not record.clients and record.is_alive and record.told_to_stop_at is None:
                 record = record.model_copy(update={"told_to_stop_at": time.time()})
                 _send(record, signal.SIGTERM)
             write_record(self._data_dir, record)
@@ -161,6 +167,7 @@ class ServerHold:
 
     def _try_to_join(self, port: int | None) -> ServerRecord | None:
         """The record with this client in it; None while an earlier server is still ending."""
+        self._data_dir.mkdir(parents=True, exist_ok=True)
         with locked(self._data_dir):
             record = read_record(self._data_dir)
             if record is not None and record.is_alive:

@@ -76,7 +76,6 @@ def write_record(data_dir: Path, record: ServerRecord) -> None:
 @contextmanager
 def locked(data_dir: Path) -> Iterator[None]:
     """Keep all other processes from changing the record. To be held for milliseconds, never while waiting."""
-    data_dir.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(data_dir / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
