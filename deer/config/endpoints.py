@@ -58,7 +58,7 @@ class ModelSettings(BaseModel):
 
     model: Annotated[str | None, Field(min_length=1, description="the name of a model")] = None
     base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
-    api_key: Annotated[SecretStr | None, Field(description="a key")] = None
+    api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     token_limit: Annotated[WholeNumber | None, Field(ge=1_000, description="a number of tokens, 1000 or more")] = None
     input_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None
     output_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None

@@ -133,7 +133,7 @@ def _concerns_us(variable: str) -> bool:
 def _unknown(variable: str, place: str) -> str:
     # The value stays out: under a misspelt name it may be a key.
     known = sorted({*VARIABLES, *TEMPORAL_VARIABLES} if not variable.startswith(OWN_PREFIX) else VARIABLES)
-    close = difflib.get_close_matches(variable, known, n=1)
+    close = difflib.get_close_matches(variable.upper(), known, n=1)
     allowed = [name for name in known if not name.startswith("TEMPORAL_")]
     meant = f"did you mean {close[0]}? " if close else ""
     return f"{variable} in {place} is not a setting; {meant}allowed: {', '.join(allowed)} and TEMPORAL_*"
@@ -199,7 +199,7 @@ def _from_file(path: Path, parse: Callable[[str], object]) -> Layer:
             layer.problems.append(_unknown(str(key), path.name))
         elif variable in layer.values:
             layer.problems.append(f"{variable} stands twice in {path.name}, in different case")
-        elif (kept := _without_empty(value)) not in (None, ""):
+        elif (kept := _without_empty(value)) not in (None, "", {}, []):
             layer.values[variable] = kept
     return layer
 

@@ -87,5 +87,5 @@ def _shown(path: Sequence[str], value: object) -> str:
     """The value after an equals sign; nothing for secrets and for tables, which may hold some."""
     if isinstance(value, dict | list) or _SECRET_NAME.search(path[-1]) or _LOOKS_SECRET.search(str(value)):
         return ""
-    text = str(value)
+    text = " ".join(str(value).split())
     return f"={text if len(text) <= 80 else text[:79] + '…'}"

@@ -62,7 +62,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid")
 
-    openai_api_key: Annotated[SecretStr | None, Field(description="a key")] = None
+    openai_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     openai_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
     basic_model: Annotated[WrittenModel | None, Field(description="the name of a model, or a table")] = None
     reasoning_model: Annotated[WrittenModel | None, Field(description="the name of a model, or a table")] = None
@@ -76,7 +76,7 @@ class Settings(BaseSettings):
         BeforeValidator(_separated),
         Field(description=f"one or several, in order of fallback, of: {_names(SearchApi)}"),
     ] = ()
-    tavily_api_key: Annotated[SecretStr | None, Field(description="a key")] = None
+    tavily_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     tavily_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
     mcp_servers: Annotated[
         None,
@@ -106,7 +106,7 @@ class Settings(BaseSettings):
     test_allow_hosts: Annotated[
         frozenset[str], BeforeValidator(_separated), Field(description="hosts without port, separated by commas")
     ] = frozenset()
-    web_token: Annotated[SecretStr | None, Field(description="a token")] = None
+    web_token: Annotated[SecretStr | None, Field(description="a token, as text")] = None
     temporal: TemporalSettings = Field(default_factory=TemporalSettings)
 
     @classmethod
@@ -208,7 +208,7 @@ class Settings(BaseSettings):
         if self.openai_api_key is None:
             return ()
         return tuple(
-            f"{variable} has an address of its own and no api_key: OPENAI_API_KEY is not sent there, calls carry no key."
+            f"{variable} has an address of its own and no api_key: OPENAI_API_KEY is not sent there, calls have none."
             for variable, model in (("BASIC_MODEL", self.basic_model), ("REASONING_MODEL", self.reasoning_model))
             if model is not None and self._completed(model).api_key is None
         )
