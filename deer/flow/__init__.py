@@ -2,6 +2,6 @@
 
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
-from deer.flow.state import EndState, RunState, StepProgress
+from deer.flow.state import ReviewState, RunState, StepProgress
 
-__all__ = ["EndState", "RunState", "StepProgress", "picture", "plan_from_draft", "ready_steps"]
+__all__ = ["ReviewState", "RunState", "StepProgress", "picture", "plan_from_draft", "ready_steps"]
