@@ -31,8 +31,7 @@ from deer.models import (
     full,
 )
 from deer.ports import ChatModel, ChatRequest, TextStore, offload, resolve, store_text
-from deer.prompts import closing_message, note_text, output_for, render, tools_for
-from deer.prompts.replies import tool_reply_text
+from deer.prompts import agent_note, closing_message, output_for, render, tool_message, tools_for
 
 _TRANSCRIPT: TypeAdapter[tuple[ChatMessage, ...]] = TypeAdapter(tuple[ChatMessage, ...])
 MAX_FINDING_CHARS = 200_000
@@ -143,10 +142,9 @@ class ModelActivities:
         else:
             messages = _TRANSCRIPT.validate_json(await self._store.get(request.transcript.sha256))
         for reply in request.replies:
-            shown = tool_reply_text(await resolve(self._store, reply))
-            messages = (*messages, ChatMessage(speaker=Speaker.TOOL, content=shown, call_id=reply.call_id))
+            messages = (*messages, tool_message(await resolve(self._store, reply), request.brief.locale))
         if request.note is not None:
-            messages = (*messages, ChatMessage(speaker=Speaker.USER, content=note_text(request.note, request.brief.locale)))
+            messages = (*messages, agent_note(request.note, request.brief.locale))
         if request.is_last:
             messages = (*messages, closing_message(request.brief.locale))
         return messages

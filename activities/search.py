@@ -7,6 +7,7 @@ from temporalio import activity
 
 from activities.failures import translated
 from activities.heartbeats import beating
+from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.models import SUMMARY_CHARS, FoundSource, Hit, SearchReply, SearchRequest
 from deer.ports import DocumentSearch, SearchEngine, SearchQuery, TextStore, store_text

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.workflow import ActivityConfig
 
 from deer.errors import NEEDS_A_PERSON, FailureKind, ServiceError
@@ -45,6 +46,6 @@ def failure_of(error: ActivityError) -> ServiceError:
     if isinstance(cause, ApplicationError):
         kind = FailureKind(cause.type) if cause.type in set(FailureKind) else FailureKind.REJECTED
         return ServiceError(cause.message, kind)
-    if isinstance(cause, TimeoutError):
+    if isinstance(cause, ActivityTimeout):
         return ServiceError("it took longer than allowed", FailureKind.UNAVAILABLE)
     return ServiceError(str(cause or error), FailureKind.UNAVAILABLE)

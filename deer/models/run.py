@@ -10,7 +10,6 @@ from deer.models.evidence import CheckedClaim
 from deer.models.plan import StepStatus, StepType
 from deer.models.texts import Model
 
-
 RESEARCH_PHASE = "ResearchPhase"
 """Name of the search attribute (a keyword) that holds a run's phase."""
 

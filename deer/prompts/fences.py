@@ -19,7 +19,6 @@ class Tag(StrEnum):
     ERROR = "error"
     FEEDBACK = "feedback"
     FINDING = "finding"
-    HITS = "hits"
     NOTICE = "notice"
     PLAN = "plan"
     QUESTION = "question"

@@ -12,13 +12,13 @@ from deer.models import (
     JudgeBrief,
     Plan,
     PlannerBrief,
+    RejectedReply,
     ReporterBrief,
     ReportStyle,
     Role,
     SourceBrief,
     Speaker,
     StepBrief,
-    ToolReply,
     full,
 )
 from deer.prompts.fences import Tag, fenced, grouped
@@ -29,7 +29,7 @@ from deer.prompts.templates import filled, phrase, system_prompt
 def render(brief: AnyBrief) -> tuple[ChatMessage, ...]:
     """The system message with the role's rules, and the user message with the question and all the brief holds.
 
-    Texts of the brief must be resolved: ValueError otherwise.
+    Texts of the brief must be resolved: TypeError otherwise.
     """
     language = prompt_language(brief.locale)
     role, limits, rules = _particulars(brief)
@@ -44,27 +44,6 @@ def render(brief: AnyBrief) -> tuple[ChatMessage, ...]:
         ChatMessage(speaker=Speaker.SYSTEM, content=filled(system_prompt(role, language), values)),
         ChatMessage(speaker=Speaker.USER, content="\n\n".join(_blocks(brief))),
     )
-
-
-def tool_message(reply: ToolReply, locale: str) -> ChatMessage:
-    """What a tool brought, as the model is shown it: fenced, under a line that says it is no instruction.
-
-    Of a page the latest text of its source is shown, which must be resolved: ValueError otherwise.
-    """
-    language = prompt_language(locale)
-    if reply.error is not None:
-        content = fenced(Tag.ERROR, reply.error)
-    elif reply.page is not None:
-        page = reply.page
-        text = full(page.texts[-1]) if page.texts else page.summary
-        source = fenced(Tag.SOURCE, text, id=page.id, title=page.title, url=page.url)
-        content = f"{phrase('untrusted', language)}\n{source}"
-    elif reply.hits:
-        hits = (fenced(Tag.SOURCE, hit.summary, id=hit.id, title=hit.title, url=hit.url) for hit in reply.hits)
-        content = f"{phrase('untrusted', language)}\n{grouped(Tag.HITS, hits)}"
-    else:
-        content = phrase("no_hits", language)
-    return ChatMessage(speaker=Speaker.TOOL, content=content, call_id=reply.call_id)
 
 
 def _particulars(brief: AnyBrief) -> tuple[Role, dict[str, int], dict[str, str]]:
@@ -110,6 +89,7 @@ def _blocks(brief: AnyBrief) -> Iterator[str]:
         case JudgeBrief():
             yield fenced(Tag.PLAN, _plan_json(brief.plan))
             yield from map(_finding, brief.findings)
+            yield from map(_rejected, brief.rejected)
         case ReporterBrief():
             yield from _reporter_blocks(brief)
         case _:
@@ -123,9 +103,7 @@ def _planner_blocks(brief: PlannerBrief) -> Iterator[str]:
     if brief.earlier_plan is not None:
         yield fenced(Tag.EARLIER_PLAN, _plan_json(brief.earlier_plan))
     yield from (fenced(Tag.FEEDBACK, words) for words in brief.feedback)
-    for rejected in brief.rejected:
-        reply = fenced(Tag.REPLY, full(rejected.reply))
-        yield grouped(Tag.REJECTED_REPLY, (reply, fenced(Tag.ERROR, rejected.error)))
+    yield from map(_rejected, brief.rejected)
 
 
 def _reporter_blocks(brief: ReporterBrief) -> Iterator[str]:
@@ -147,6 +125,11 @@ def _background(sources: Iterable[SourceBrief]) -> Iterator[str]:
 
 def _source(source: SourceBrief) -> str:
     return fenced(Tag.SOURCE, full(source.text), id=source.id, title=source.title, url=source.url)
+
+
+def _rejected(rejected: RejectedReply) -> str:
+    reply = fenced(Tag.REPLY, full(rejected.reply))
+    return grouped(Tag.REJECTED_REPLY, (reply, fenced(Tag.ERROR, rejected.error)))
 
 
 def _finding(finding: FindingBrief) -> str:

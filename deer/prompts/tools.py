@@ -67,11 +67,6 @@ def closing_message(locale: str) -> ChatMessage:
     return ChatMessage(speaker=Speaker.USER, content=phrase("closing", prompt_language(locale)))
 
 
-def searching_reminder(locale: str) -> ChatMessage:
-    """Tells an agent that wants to submit that its step requires a search and none was made."""
-    return ChatMessage(speaker=Speaker.USER, content=phrase("searching_reminder", prompt_language(locale)))
-
-
 def _handoff_to_planner() -> ToolSpec:
     return ToolSpec(
         name="handoff_to_planner",

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 import pytest
 
 from deer.models import (
+    AgentNote,
     AnyBrief,
     Plan,
     Role,
     Speaker,
     ToolSpec,
 )
-from deer.prompts import closing_message, output_for, searching_reminder, tools_for
+from deer.prompts import agent_note, closing_message, output_for, tools_for
 from tests.unit.prompt_briefs import (
     PLAN,
     coordinator,
@@ -106,9 +107,9 @@ def test_only_the_planner_has_an_output_schema() -> None:
 
 def test_words_to_an_agent_are_in_its_language() -> None:
     """The closing turn and the reminder to search are messages of the user in the run's language."""
-    assert [closing_message("zh-CN").content[:6], searching_reminder("zh-TW").content[:5]] == [
+    assert [closing_message("zh-CN").content[:6], agent_note(AgentNote.MUST_SEARCH, "zh-TW").content[:5]] == [
         "这是你的最后",
         "本步骤要求",
     ]
     assert "no tools are left" in closing_message("fr-FR").content
-    assert searching_reminder("en-US").speaker is Speaker.USER
+    assert agent_note(AgentNote.MUST_SEARCH, "en-US").speaker is Speaker.USER
