@@ -100,7 +100,7 @@ class OpenRun:
         self._state.notice(workflow.now(), word(key, self._state.locale, **values))
 
     def _show(self) -> None:
-        """Put the state where Temporal's UI and lists find it; the search attribute costs an event, so on change only."""
+        """Put the state where Temporal's UI finds it; the search attribute costs an event, so on change only."""
         if self._shown_phase is not self._state.phase:
             self._shown_phase = self._state.phase
             workflow.upsert_search_attributes([_PHASE.value_set(self._state.phase)])

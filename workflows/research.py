@@ -188,8 +188,7 @@ class Research(OpenRun):
         running: list[asyncio.Task[None]] = []
         try:
             while True:
-                for step in self._state.ready_steps():
-                    running.append(asyncio.create_task(self._run_step(step, self._state.start_step(step.id))))
+                running += [asyncio.create_task(self._run_step(step)) for step in self._state.start_ready_steps()]
                 if not running:
                     return
                 self._show()
@@ -203,7 +202,7 @@ class Research(OpenRun):
             if running:
                 await workflow.wait(running)
 
-    async def _run_step(self, step: PlannedStep, attempt: int) -> None:
+    async def _run_step(self, step: PlannedStep) -> None:
         if step.step_type is StepType.PROCESSING:
             self._notice("no_coder", title=step.title)
         brief = flow.step_brief(self._state, step, workflow.now().date())
@@ -211,7 +210,7 @@ class Research(OpenRun):
             child = await workflow.start_child_workflow(
                 Step.run,
                 StepRequest(run_id=self._state.id, brief=brief, request=self._request),
-                id=f"{self._state.id}/{step.id}/{attempt}",
+                id=f"{self._state.id}/{step.id}/{self._state.steps[step.id].attempt}",
                 static_summary=f"{brief.role} {step.id}: {step.title}"[:MAX_SUMMARY_CHARS],
                 execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
             )

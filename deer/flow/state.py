@@ -266,19 +266,17 @@ class RunState(BaseModel):
         """Whether another plan may be carried out."""
         return self.round < self.request.max_rounds
 
-    def ready_steps(self) -> tuple[Step, ...]:
-        """The steps that may start now."""
+    def start_ready_steps(self) -> tuple[Step, ...]:
+        """Mark the steps that may start now as running, and return them."""
+        if self.plan is None:
+            return ()
         statuses = {step_id: progress.status for step_id, progress in self.steps.items()}
         running = sum(status is StepStatus.RUNNING for status in statuses.values())
-        return ready_steps(self.plan, statuses, self.request.max_parallel_steps - running) if self.plan else ()
-
-    def start_step(self, step_id: str) -> int:
-        """Mark a step as running; returns the number of this attempt."""
-        progress = self.steps[step_id]
-        progress.status = StepStatus.RUNNING
-        progress.reason = None
-        progress.attempt += 1
-        return progress.attempt
+        ready = ready_steps(self.plan, statuses, self.request.max_parallel_steps - running)
+        for step in ready:
+            progress = self.steps[step.id]
+            progress.status, progress.reason, progress.attempt = StepStatus.RUNNING, None, progress.attempt + 1
+        return ready
 
     def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
         """Take over what a step brought."""
