@@ -1,0 +1,1 @@
+"""The outside world as implementations of the ports. Importing this package does nothing."""
