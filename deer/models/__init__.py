@@ -58,9 +58,11 @@ from deer.models.evidence import (
     Source,
 )
 from deer.models.plan import (
+    MAX_TITLE_CHARS,
     DraftStep,
     Plan,
     PlanDraft,
+    PlanRules,
     Step,
     StepStatus,
     StepType,
@@ -104,6 +106,7 @@ __all__ = [
     "INLINE_TEXT_BYTES",
     "LOCALE_PATTERN",
     "MAX_QUESTION_CHARS",
+    "MAX_TITLE_CHARS",
     "PREVIEW_CHARS",
     "RUN_ID_PATTERN",
     "SUMMARY_CHARS",
@@ -138,6 +141,7 @@ __all__ = [
     "PlanDraft",
     "PlanReply",
     "PlanRequest",
+    "PlanRules",
     "PlanStatus",
     "PlannerBrief",
     "ProgressEntry",

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from deer.models.briefs import CoordinatorBrief, JudgeBrief, PlannerBrief, ReporterBrief, StepBrief
 from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, Source
-from deer.models.plan import PlanDraft
+from deer.models.plan import PlanDraft, PlanRules
 from deer.models.run import RunStatus, Usage
 from deer.models.texts import Model, StoredText, TextRef
 
@@ -30,6 +30,7 @@ class PlanRequest(Model):
     """Input of `write_plan`."""
 
     brief: PlannerBrief
+    rules: PlanRules
 
 
 class PlanReply(Model):
@@ -45,6 +46,7 @@ class JudgeRequest(Model):
     """Input of `judge_findings`."""
 
     brief: JudgeBrief
+    rules: PlanRules
 
 
 class Verdict(Model):

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from deer.models.texts import Model
 
+MAX_TITLE_CHARS = 300
+
 
 class StepType(StrEnum):
     """What kind of work a step is, and so which role does it."""
@@ -69,3 +71,14 @@ class PlanDraft(Model):
     steps: tuple[DraftStep, ...] = ()
     notices: tuple[str, ...] = ()
     """What the validation changed, in plain words."""
+
+
+class PlanRules(Model):
+    """What a draft is held to.
+
+    `known_ids`: the steps that its writer was shown. `finished_ids`: those of them that stay even when left out.
+    """
+
+    max_steps: int
+    known_ids: tuple[str, ...] = ()
+    finished_ids: tuple[str, ...] = ()
