@@ -7,8 +7,9 @@ from tests.scripted.calls import Call, Json, content_of
 from tests.scripted.replies import Answer, Script, Text, call_tool
 
 SUBJECT = re.compile(r"subject-[A-Za-z0-9]+")
-SOURCE_ID = re.compile(r"\b(?:s\d+|b)-\d+\b")
+SHOWN_SOURCE = re.compile(r'\bid="((?:s\d+|b)-\d+)"')
 PAGE_URL = re.compile(r"http://127\.0\.0\.1:\d+/page/[A-Za-z0-9-]+")
+NAMED_ROLES = ("coordinator", "planner", "researcher", "analyst", "coder", "judge", "reporter")
 
 
 def role_of(body: Json) -> str:
@@ -29,11 +30,10 @@ def role_of(body: Json) -> str:
 
 
 def _named_role(body: Json) -> str:
+    """The role that the system prompt names first: prompts name their neighbours too."""
     messages = body.get("messages") or []
-    if any(message.get("role") == "tool" for message in messages):
-        return "researcher"
     prompt = " ".join(content_of(m) for m in messages if m.get("role") in ("system", "developer")).lower()
-    named = [(prompt.find(role), role) for role in ("planner", "analyst", "researcher", "reporter") if role in prompt]
+    named = [(prompt.find(role), role) for role in NAMED_ROLES if role in prompt]
     return min(named)[1] if named else "unknown"
 
 
@@ -64,16 +64,21 @@ def coordinator(call: Call) -> Answer:
     return call_tool("handoff_to_planner", research_topic=question_of(call), locale="en-US")
 
 
+def asked_text(call: Call) -> str:
+    """What a call says in its user messages: the question and what the role is to work with."""
+    return "\n".join(content_of(message) for message in call.messages if message.get("role") == "user")
+
+
 def question_of(call: Call) -> str:
-    """The last that a person said in a call, on one line of at most 120 characters."""
-    asked = next((content_of(m) for m in reversed(call.messages) if m.get("role") == "user"), "")
-    return " ".join(asked.split())[:120]
+    """The question as a call has it, on one line of at most 120 characters."""
+    fenced = re.search(r"<question>\s*(.*?)\s*</question>", asked_text(call), re.DOTALL)
+    return " ".join((fenced[1] if fenced else asked_text(call)).split())[:120]
 
 
 def subject_of(call: Call) -> str:
-    """The subject that a step is on, as its title or description has it."""
-    found = SUBJECT.search(call.text)
-    return found.group() if found else "subject-unknown"
+    """The subject that a step is on: the last that its first request names."""
+    found = SUBJECT.findall(asked_text(call))
+    return found[-1] if found else "subject-unknown"
 
 
 def researcher(call: Call) -> Answer:
@@ -89,7 +94,7 @@ def researcher(call: Call) -> Answer:
 
 def finding(call: Call) -> Answer:
     """Submits a finding whose claim quotes the first source that the call shows, if any."""
-    ids = SOURCE_ID.findall(tool_text(call))
+    ids = SHOWN_SOURCE.findall(tool_text(call))
     quote = f"the measured value of {subject_of(call)}"
     claim = {"text": f"There is {quote}.", "source_id": ids[0] if ids else "", "quote": quote if ids else ""}
     return call_tool("submit_finding", summary=f"Finding: {quote} was looked up.", claims=[claim] if ids else [])
@@ -102,12 +107,12 @@ def analyst(call: Call) -> Answer:
 
 def judge(call: Call) -> Answer:
     """Is content with what was found."""
-    return call_tool("respond")
+    return call_tool("respond", reason="The findings are enough.")
 
 
 def reporter(call: Call) -> Answer:
     """Writes two sections, the second of which cites every source that it was shown."""
-    cited = "".join(f"[{source_id}]" for source_id in dict.fromkeys(SOURCE_ID.findall(call.text)))
+    cited = "".join(f"[{source_id}]" for source_id in dict.fromkeys(SHOWN_SOURCE.findall(asked_text(call))))
     return Text(f"# Report\n\n## Key points\n\nThe values were measured.\n\n## Detail\n\nThey agree {cited}.\n")
 
 
