@@ -22,8 +22,9 @@ from tests.running.runs import Runs
 from tests.scripted import ScriptedServices
 from tests.scripted.canaries import MODEL_KEY, SEARCH_KEY
 from workflows.research import Research
-from workflows.step import StepWorkflow
+from workflows.step import Step
 
+WORKFLOWS: list[type] = [Research, Step]
 SERVICE_TIMEOUT = timedelta(seconds=15)
 
 
@@ -48,7 +49,7 @@ async def research_worker(
         worker = Worker(
             client,
             task_queue=f"test-{uuid.uuid4().hex[:8]}",
-            workflows=[Research, StepWorkflow],
+            workflows=WORKFLOWS,
             activities=[
                 *ModelActivities(model, store).all,
                 *SearchActivities(engine, documents, store).all,

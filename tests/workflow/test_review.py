@@ -41,7 +41,7 @@ async def test_an_approval_before_there_is_a_plan_is_refused_and_not_kept(
     await noticed(run, "plan")
     gate.open()
     await run.reach(Phase.AWAITING_REVIEW)
-    await run.refusal("answer", "nobody asked")  # a round trip through the workflow: it has come to rest
+    await run.refusal("review", {"revision": 9, "decision": "approve"})  # by its answer the workflow has come to rest
     assert (await run.status()).phase is Phase.AWAITING_REVIEW
     assert scripted.log.count("researcher") == 0
     await run.signal("approve")
