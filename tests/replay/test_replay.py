@@ -1,5 +1,6 @@
 """Histories of earlier runs, finished and not, which the workflows of today must be able to go on with."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ KEPT = sorted(HISTORIES.glob("*.json"))
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
 async def test_a_kept_history_replays(path: Path) -> None:
     """The workflows make the same decisions as those that wrote the history."""
-    history = WorkflowHistory.from_json(workflow_id_of(path), path.read_text(encoding="utf-8"))
+    text = await asyncio.to_thread(path.read_text, encoding="utf-8")
+    history = WorkflowHistory.from_json(workflow_id_of(path), text)
     replayer = Replayer(workflows=WORKFLOWS, data_converter=data_converter())
     await replayer.replay_workflow(history)
 
