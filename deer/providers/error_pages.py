@@ -4,14 +4,15 @@ import re
 
 _EDGES = " .…!,。！"
 _FEWEST_LETTERS = 10
-_SHORT_CHARS = 400
+_WALL_CHARS = 400
+_ERROR_CHARS = 200
 _ARTICLE_CHARS = 1000
 """An article about an error may have the error as its title; it is longer than the error's own page."""
 
 _PARTS = re.compile(r"\s+[|–—·:»-]\s+|\s*[|–—·»]\s*")
 # What titles of error pages consist of; any other word means that the page is about something.
 _ERROR_ONLY = re.compile(
-    r"((4\d\d|5\d\d|a|access|address|an|and|are|at|available|bad|be|been|can|can't|cannot|content|could|couldn't|denied|"
+    r"((\d+|a|access|address|an|and|are|at|available|bad|be|been|can|can't|cannot|content|could|couldn't|denied|"
     r"directory|does|doesn't|error|exist|exists|file|find|for|forbidden|found|gateway|gone|has|hasn't|have|here|https?|in|"
     r"internal|is|it|longer|looking|moved|no|not|of|on|oops|or|page|permanently|removed|requested|resource|server|service|"
     r"site|sorry|temporarily|that|the|there|this|time|timeout|to|uh|unauthorized|unavailable|url|was|wasn't|we|web|website|"
@@ -73,9 +74,10 @@ _WALL_SENTENCES = re.compile(
     r"complete the (captcha|security check)|solve the captcha|unusual traffic|you are not a (ro)?bot|"
     r"请完成(安全)?验证|启用\s*javascript",
 )
+# Only as the first words: an article may well tell what a server says when a page was not found.
 _ERROR_SENTENCES = re.compile(
-    r"page you('re| are| were)? (looking for|requested)|requested url .{0,200}not found|"
-    r"page (does not|doesn't) exist|page (could not|cannot|can't) be found|您访问的页面|页面(不存在|已删除)",
+    r"(oops|(we're |we are )?sorry|unfortunately)?\W*(but )?(the|this|that) (page|requested url)\b.{0,100}"
+    r"(not|n't|no longer) (be )?(found|exist|available)|.{0,10}(您访问的页面|页面(不存在|已删除))"
 )
 
 
@@ -88,10 +90,11 @@ def reason_against(title: str, text: str) -> str | None:
     heading = text.lstrip("# \n").partition("\n")[0]
     parts = [part for line in (title, heading) for part in (line, *_PARTS.split(line))]
     named = [part.lower().replace("’", "'").strip(_EDGES) for part in parts]
-    body = text.lower().replace("’", "'") if len(text) <= _SHORT_CHARS else ""
-    if any(part in _WALL_TITLES for part in named) or _WALL_SENTENCES.search(body):
+    body = text.lower().replace("’", "'")
+    if any(part in _WALL_TITLES for part in named) or (len(body) <= _WALL_CHARS and _WALL_SENTENCES.search(body)):
         return "is a check for robots or a request to enable JavaScript, not an article"
-    if any(part in _ERROR_TITLES or _is_error(part) for part in named) or _ERROR_SENTENCES.search(body):
+    says_error = len(body) <= _ERROR_CHARS and _ERROR_SENTENCES.match(body)
+    if says_error or any(part in _ERROR_TITLES or _is_error(part) for part in named):
         return f"is an error page ({(title or heading)[:80]!r}), not an article"
     return None
 
