@@ -66,6 +66,7 @@ class SourceRegister(BaseModel):
             url=found.url,
             title=found.title or found.url,
             summary=found.summary,
+            score=found.score,
             texts=_texts_of(found),
             read=found.read,
         )

@@ -73,37 +73,37 @@ class StepReport(Model):
     held: str | None
 
 
-def parse_approval(value: Any) -> Review:  # noqa: ANN401 — whatever was sent
+def parse_approval(value: Any) -> Review:
     """The signal `approve`: nothing, or `{revision?, reviewer?}`. Raises InvalidInput."""
     given = _object(value if value not in (None, "") else {}, "approve takes nothing or {revision, reviewer}")
     return _review({"decision": Decision.APPROVE, **given})
 
 
-def parse_edit(value: Any) -> Review:  # noqa: ANN401 — whatever was sent
+def parse_edit(value: Any) -> Review:
     """The signal `edit`: feedback as a string, or `{feedback}` or `{plan}`, each with revision and reviewer."""
     if isinstance(value, str):
         value = {"feedback": value}
     return _review({"decision": Decision.EDIT, **_object(value, "edit takes text, {feedback} or {plan}")})
 
 
-def parse_review(value: Any) -> Review:  # noqa: ANN401 — whatever was sent
+def parse_review(value: Any) -> Review:
     """The update `review`: `{revision, decision: approve|edit, feedback?, plan?, reviewer?}`."""
     return _review(_object(value, "review takes {revision, decision, feedback or plan, reviewer}"))
 
 
-def parse_control(value: Any) -> Control:  # noqa: ANN401 — whatever was sent
+def parse_control(value: Any) -> Control:
     """The signal and update `control`: `{action, step_id?, step?, budget?}`."""
     if isinstance(value, str):
         value = {"action": value}
     return _validated(TypeAdapter(Control), _object(value, "control takes {action, step_id, step, budget}"))
 
 
-def parse_command(value: Any) -> Command:  # noqa: ANN401 — whatever was sent
+def parse_command(value: Any) -> Command:
     """The signal `command` that a parent sends to a step."""
     return _validated(TypeAdapter(Command), value)
 
 
-def parse_step_report(value: Any) -> StepReport:  # noqa: ANN401 — whatever was sent
+def parse_step_report(value: Any) -> StepReport:
     """The signal `report` that a step sends to its parent."""
     return _validated(TypeAdapter(StepReport), value)
 
@@ -121,13 +121,13 @@ def _review(given: Mapping[str, Any]) -> Review:
     return review
 
 
-def _object(value: Any, shape: str) -> Mapping[str, Any]:  # noqa: ANN401 — whatever was sent
+def _object(value: Any, shape: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput(shape)
     return value
 
 
-def _validated(adapter: TypeAdapter[T], value: Any) -> T:  # noqa: ANN401 — whatever was sent
+def _validated(adapter: TypeAdapter[T], value: Any) -> T:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:

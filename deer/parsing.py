@@ -25,8 +25,9 @@ from deer.models import (
     ToolName,
 )
 
-MAX_DESCRIPTION_CHARS = 8_000
-MAX_THOUGHT_CHARS = 20_000
+MAX_DESCRIPTION_CHARS = 4_000
+MAX_THOUGHT_CHARS = 4_000
+"""A longer thought is cut: it is shown to people, nothing is done with it."""
 
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)```", re.DOTALL)
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -97,7 +98,7 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
     steps = tuple(_parse_step(raw, f"steps.{at}") for at, raw in enumerate(raw_steps))
     _refuse_duplicates(steps)
     _refuse_bad_dependencies(steps, rules)
-    thought = _text(data.get("thought"), "thought", MAX_THOUGHT_CHARS)
+    thought = str(data.get("thought") or "").strip()[:MAX_THOUGHT_CHARS]
     return PlanDraft(
         title=title, thought=thought, has_enough_context=enough, locale=_locale(data.get("locale")), steps=steps
     )

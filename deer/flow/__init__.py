@@ -1,7 +1,35 @@
 """The state of a run and every decision about it, without effects: no clock, no id, no random source of its own."""
 
+from deer.flow.briefs import (
+    can_search,
+    coordinator_brief,
+    judge_brief,
+    planner_brief,
+    reporter_brief,
+    step_brief,
+)
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
-from deer.flow.state import EndState, RunState, StepProgress
+from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
+from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
-__all__ = ["EndState", "RunState", "StepProgress", "picture", "plan_from_draft", "ready_steps"]
+__all__ = [
+    "MAX_ENTRY_CHARS",
+    "ReviewState",
+    "RunState",
+    "StepProgress",
+    "can_search",
+    "coordinator_brief",
+    "finding_briefs",
+    "judge_brief",
+    "outcome_of",
+    "picture",
+    "plan_from_draft",
+    "planner_brief",
+    "progress_since",
+    "ready_steps",
+    "references_of",
+    "reporter_brief",
+    "status_of",
+    "step_brief",
+]

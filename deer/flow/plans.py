@@ -65,5 +65,7 @@ def ready_steps(plan: Plan, statuses: Mapping[str, StepStatus], slots: int) -> t
     A step is ready when all that it depends on has ended, however it ended: a failed dependency does not stop it.
     """
     waiting = (step for step in plan.steps if statuses[step.id] is StepStatus.PENDING)
-    ready = [step for step in waiting if all(statuses.get(other, StepStatus.SKIPPED) in ENDED for other in step.depends_on)]
+    ready = [
+        step for step in waiting if all(statuses.get(other, StepStatus.SKIPPED) in ENDED for other in step.depends_on)
+    ]
     return tuple(ready[: max(0, slots)])

@@ -94,6 +94,7 @@ class JudgeBrief(Brief):
     round: int
     max_rounds: int
     max_steps: int
+    rejected: tuple[RejectedReply, ...] = ()
 
 
 class ReporterBrief(Brief):
