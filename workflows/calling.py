@@ -11,6 +11,8 @@ from temporalio.workflow import ActivityConfig
 
 from deer.errors import NEEDS_A_PERSON, FailureKind, ServiceError
 
+MAX_SUMMARY_CHARS = 200
+
 Request = TypeVar("Request", bound=BaseModel)
 Result = TypeVar("Result", bound=BaseModel)
 Hold = Callable[[str], Awaitable[None]]
@@ -28,9 +30,11 @@ async def call(
     What only a person can mend is held until somebody says `retry`, then the call is made again. Any other failure,
     after Temporal's retries, raises ServiceError with its reason. Cancellation passes through.
     """
+    config = policy.copy()
+    config["summary"] = summary[:MAX_SUMMARY_CHARS]
     while True:
         try:
-            return await workflow.execute_activity_method(activity, request, summary=summary[:200], **policy)
+            return await workflow.execute_activity_method(activity, args=[request], **config)
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise

@@ -6,6 +6,7 @@ field by field from place to place; anything else is taken whole from the highes
 
 import difflib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -66,24 +67,12 @@ class Layer:
 
 def read_layers(env: Mapping[str, str], directory: Path) -> tuple[Layer, ...]:
     """Read all places, highest first: the environment, `.env`, `deer.toml` and `conf.yaml` in `directory`."""
-    dotenv_path = directory / ".env"
-    # Not through a settings class: which file a value came from would be lost.
-    dotenv: Mapping[str, str | None] = (
-        DotEnvSettingsSource(BaseSettings, env_file=dotenv_path, case_sensitive=True, env_ignore_empty=True).env_vars
-        if dotenv_path.is_file()
-        else {}
-    )
-    in_dotenv = {
-        name: text
-        for name, text in dotenv.items()
-        if text and name not in COMPOSE_VARIABLES and not name.startswith("COMPOSE_")
-    }
-    return (
-        _from_strings("the environment", {name: text for name, text in env.items() if text and _concerns_us(name)}),
-        _from_strings(".env", in_dotenv),
-        _from_file(directory / "deer.toml", tomllib.loads),
-        _with_references(_from_file(directory / "conf.yaml", yaml.safe_load), {**in_dotenv, **env}),
-    )
+    environment = _from_strings("the environment", {name: text for name, text in env.items() if _concerns_us(name)})
+    dotenv = _from_dotenv(directory / ".env")
+    toml = _from_file(directory / "deer.toml", tomllib.loads)
+    conf = _from_file(directory / "conf.yaml", yaml.safe_load)
+    _resolve_references(conf, {**dotenv.values, **env})
+    return environment, dotenv, toml, conf
 
 
 def merge(layers: Iterable[Layer]) -> tuple[Values, dict[tuple[str, ...], str]]:
@@ -141,7 +130,7 @@ def _unknown(variable: str, place: str) -> str:
 
 def _from_strings(place: str, written: Mapping[str, str]) -> Layer:
     layer = Layer(place)
-    for name in sorted(written):  # a table comes before its parts
+    for name in sorted(name for name, text in written.items() if text):  # a table comes before its parts
         variable, *parts = name.split(_PART_MARK)
         if not _is_known(variable) or (parts and variable not in _TABLES):
             layer.problems.append(_unknown(name, place))
@@ -170,18 +159,43 @@ def _put_part(values: Values, variable: str, parts: list[str], value: object) ->
     table[parts[-1]] = value
 
 
+def _read(path: Path, problems: list[str]) -> str:
+    """The text of a file, empty when there is none or it cannot be read, which is then among the problems."""
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+    except OSError as error:
+        problems.append(f"{path.name} cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        problems.append(f"{path.name} is not UTF-8 text")
+    return ""
+
+
+def _from_dotenv(path: Path) -> Layer:
+    problems: list[str] = []
+    text = _read(path, problems)
+    if not text:
+        return Layer(path.name, problems=problems)
+    # Not through a settings class: which place a value came from would be lost.
+    source = DotEnvSettingsSource(BaseSettings, env_file=path, case_sensitive=True, env_ignore_empty=True)
+    layer = _from_strings(
+        path.name,
+        {
+            name: value
+            for name, value in source.env_vars.items()
+            if value and name not in COMPOSE_VARIABLES and not name.startswith("COMPOSE_")
+        },
+    )
+    # The reader drops such lines.
+    without_sign = re.findall(r"^\s*(?:export\s+)?([A-Z_]+)(?![A-Z_]|\s*=)", text, re.MULTILINE)
+    problems += [f"{name} in .env lacks its = sign: write {name}=value" for name in without_sign if _is_known(name)]
+    layer.problems += problems
+    return layer
+
+
 def _from_file(path: Path, parse: Callable[[str], object]) -> Layer:
     layer = Layer(path.name)
-    if not path.is_file():
-        return layer
     try:
-        content = parse(path.read_text(encoding="utf-8")) or {}
-    except OSError as error:
-        layer.problems.append(f"{path.name} cannot be read: {error.strerror}")
-        return layer
-    except UnicodeDecodeError:
-        layer.problems.append(f"{path.name} is not UTF-8 text")
-        return layer
+        content = parse(_read(path, layer.problems)) or {}
     except tomllib.TOMLDecodeError as error:
         layer.problems.append(f"{path.name} is not valid TOML: {error}")
         return layer
@@ -210,7 +224,7 @@ def _without_empty(value: object) -> object:
     return value
 
 
-def _with_references(layer: Layer, variables: Mapping[str, str]) -> Layer:
+def _resolve_references(layer: Layer, variables: Mapping[str, object]) -> None:
     """Replace `$NAME` by the variable of that name, as DeerFlow's `conf.yaml` may say."""
 
     def resolved(value: object, path: str) -> object:
@@ -219,9 +233,8 @@ def _with_references(layer: Layer, variables: Mapping[str, str]) -> Layer:
         if not isinstance(value, str) or not value.startswith("$"):
             return value
         name = value[1:].strip("{}")
-        if name not in variables:
+        if not variables.get(name):
             layer.problems.append(f"{path} in {layer.place} refers to {name}, which is not set")
         return variables.get(name)
 
     layer.values = {variable: resolved(value, variable) for variable, value in layer.values.items()}
-    return layer

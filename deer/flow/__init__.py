@@ -1,5 +1,13 @@
 """The state of a run and every decision about it, without effects: no clock, no id, no random source of its own."""
 
+from deer.flow.briefs import (
+    can_search,
+    coordinator_brief,
+    judge_brief,
+    planner_brief,
+    reporter_brief,
+    step_brief,
+)
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
 from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
@@ -10,12 +18,18 @@ __all__ = [
     "ReviewState",
     "RunState",
     "StepProgress",
+    "can_search",
+    "coordinator_brief",
     "finding_briefs",
+    "judge_brief",
     "outcome_of",
     "picture",
     "plan_from_draft",
+    "planner_brief",
     "progress_since",
     "ready_steps",
     "references_of",
+    "reporter_brief",
     "status_of",
+    "step_brief",
 ]

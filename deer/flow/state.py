@@ -1,5 +1,6 @@
 """The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -7,11 +8,12 @@ from pydantic import BaseModel
 
 from deer.errors import Refused
 from deer.evidence import SourceRegister
-from deer.flow.plans import plan_from_draft
-from deer.messages import Decision, Review
+from deer.flow.plans import plan_from_draft, ready_steps
+from deer.messages import Control, ControlAction, Decision, Review, StepReport
 from deer.models import (
     CheckedClaim,
     Finding,
+    FinishedReport,
     HandOff,
     HandOffDecision,
     Phase,
@@ -20,6 +22,8 @@ from deer.models import (
     PlanRules,
     ProgressEntry,
     ResearchRequest,
+    SearchReply,
+    Step,
     StepOutcome,
     StepStatus,
     StepType,
@@ -75,9 +79,8 @@ class RunState(BaseModel):
     edits: int = 0
     sources: SourceRegister = SourceRegister(prefix="b")
     report: StoredText | None = None
-    was_joined: bool = False
-    """Whether the report was joined from the findings because no model wrote it."""
     has_gaps: bool = False
+    """Whether something other than a step is missing: a later plan failed, or no model wrote the report."""
     held: dict[str, str] = {}
     """Why the run is held, by step id; the empty id is the run itself."""
     held_phase: Phase | None = None
@@ -132,6 +135,26 @@ class RunState(BaseModel):
         self.topics = decision.topics
         reason = "; ".join(decision.topics)
         self.hand_off(at, "coordinator", "planner", f"research: {reason}"[:MAX_ENTRY_CHARS])
+
+    def enter(self, phase: Phase) -> None:
+        """Go into a phase; while the run is held, it is the phase that comes after the hold."""
+        if self.held:
+            self.held_phase = phase
+        else:
+            self.phase, self.reason = phase, None
+
+    def take_background(self, at: datetime, reply: SearchReply) -> None:
+        """Register what the background search brought."""
+        self.spend(Usage(searches=int(reply.was_paid)))
+        for found in reply.sources:
+            self.sources.add(found)
+        for text in reply.notices:
+            self.notice(at, text)
+        self.record(at, f"background search: {len(reply.sources)} sources")
+
+    def title(self) -> str:
+        """What the run is about, in a line."""
+        return self.plan.title if self.plan else self.request.question.splitlines()[0][:MAX_ENTRY_CHARS]
 
     # Plans and reviews
 
@@ -210,15 +233,50 @@ class RunState(BaseModel):
         self.hand_off(at, reviewer, "planner", f"asked for changes: {self.feedback[-1]}"[:MAX_ENTRY_CHARS])
         return "the planner writes a new plan"
 
+    def is_answered(self) -> bool:
+        """Whether the waiting plan was approved or sent back."""
+        return self.review is not ReviewState.WAITING
+
+    def is_approved(self) -> bool:
+        """Whether the latest plan may be carried out."""
+        return self.review is ReviewState.APPROVED
+
+    def wants_new_plan(self) -> bool:
+        """Whether the plan was sent back to the planner."""
+        return self.review is ReviewState.REPLANNING
+
+    def accept_unanswered(self, at: datetime) -> None:
+        """The deadline passed, and the request says that this accepts the plan."""
+        self.review = ReviewState.APPROVED
+        self.hand_off(at, "review", "research team", "accepted: nobody answered before the deadline")
+
+    def take_answer(self, value: object) -> str:
+        """Take the answer to a question of the coordinator. Raises Refused: this version asks none."""
+        raise Refused("the run has asked nothing")
+
     # Steps
 
-    def start_step(self, step_id: str) -> int:
-        """Mark a step as running; returns the number of this attempt."""
-        progress = self.steps[step_id]
-        progress.status = StepStatus.RUNNING
-        progress.reason = None
-        progress.attempt += 1
-        return progress.attempt
+    def begin_round(self, at: datetime) -> None:
+        """The approved plan is carried out."""
+        self.round += 1
+        self.close_review()
+        self.record(at, f"round {self.round} of at most {self.request.max_rounds}")
+
+    def has_rounds_left(self) -> bool:
+        """Whether another plan may be carried out."""
+        return self.round < self.request.max_rounds
+
+    def start_ready_steps(self) -> tuple[Step, ...]:
+        """Mark the steps that may start now as running, and return them."""
+        if self.plan is None:
+            return ()
+        statuses = {step_id: progress.status for step_id, progress in self.steps.items()}
+        running = sum(status is StepStatus.RUNNING for status in statuses.values())
+        ready = ready_steps(self.plan, statuses, self.request.max_parallel_steps - running)
+        for step in ready:
+            progress = self.steps[step.id]
+            progress.status, progress.reason, progress.attempt = StepStatus.RUNNING, None, progress.attempt + 1
+        return ready
 
     def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
         """Take over what a step brought."""
@@ -232,9 +290,43 @@ class RunState(BaseModel):
         said = outcome.reason or ("found" if outcome.finding else "ended")
         self.hand_off(at, step_id, "research team", f"{outcome.status}: {said}"[:MAX_ENTRY_CHARS])
 
-    def statuses(self) -> dict[str, StepStatus]:
-        """Status by step id."""
-        return {step_id: progress.status for step_id, progress in self.steps.items()}
+    # Evidence and report
+
+    def knows_enough(self) -> bool:
+        """Whether the plan goes straight to the report: the planner says so, and has evidence or nothing to look up."""
+        if self.plan is None or not self.plan.has_enough_context or self.round > 0:
+            return False
+        return bool(self.sources.sources) or not self.plan.steps
+
+    def findings(self) -> dict[str, Finding]:
+        """Findings by step id."""
+        return {step_id: progress.finding for step_id, progress in self.steps.items() if progress.finding is not None}
+
+    def take_claims(self, claims: Mapping[str, tuple[CheckedClaim, ...]]) -> None:
+        """Take over the claims of the findings, each with what its check gave."""
+        for step_id, checked in claims.items():
+            self.steps[step_id].claims = checked
+
+    def gaps(self) -> tuple[str, ...]:
+        """What a reader must be told is missing, a sentence each."""
+        titles = {step.id: step.title for step in (self.plan.steps if self.plan else ())}
+        keys = {StepStatus.FAILED: "step_failed", StepStatus.SKIPPED: "step_skipped"}
+        return tuple(
+            word(keys[progress.status], self.locale, title=titles[step_id], reason=progress.reason)
+            for step_id, progress in self.steps.items()
+            if progress.status in keys
+        )
+
+    def take_report(self, at: datetime, finished: FinishedReport) -> None:
+        """Take over the finished report, and give the sources that it cites their numbers."""
+        self.report = finished.text
+        for source_id, source in self.sources.sources.items():
+            number = finished.numbers.get(source_id)
+            self.sources.sources[source_id] = source.model_copy(update={"number": number})
+        if finished.removed_markers:
+            self.notice(at, word("markers_removed", self.locale, count=finished.removed_markers))
+        if finished.removed_links:
+            self.notice(at, word("links_removed", self.locale, count=finished.removed_links))
 
     # Holds
 
@@ -253,9 +345,45 @@ class RunState(BaseModel):
         if not self.held and self.held_phase is not None:
             self.phase, self.held_phase, self.reason = self.held_phase, None, None
 
+    def take_step_report(self, at: datetime, report: StepReport) -> None:
+        """A step says that it is held, or goes on. Raises Refused when it is not at work."""
+        progress = self.steps.get(report.step_id)
+        if progress is None or progress.status is not StepStatus.RUNNING:
+            raise Refused(f"no step {report.step_id!r} is at work")
+        if report.held is None:
+            self.release(report.step_id)
+        else:
+            self.hold(at, report.step_id, report.held)
+
+    def check_control(self, control: Control) -> None:
+        """Whether a control fits the run now. Raises Refused with the reason; nothing changes."""
+        if self.phase.is_end:
+            raise Refused(f"the run has already finished ({self.phase})")
+        if control.action is not ControlAction.RETRY or control.step_id is not None:
+            raise Refused(f"{control.action} is not possible in this version; a run that needs attention takes retry")
+        if not self.held:
+            raise Refused(f"nothing is held that could be retried; the run is {self.phase}")
+
+    def take_control(self, at: datetime, control: Control) -> tuple[str, ...]:
+        """Release what is held; returns the steps that must be told. Raises as `check_control`."""
+        self.check_control(control)
+        held_steps = tuple(step_id for step_id in self.held if step_id)
+        self.record(at, "retry")
+        self.release("")
+        return held_steps
+
     # The end
 
     def end_phase(self) -> Phase:
         """`completed`, or `completed_with_gaps` when a step brought nothing or the report is not whole."""
-        ended_badly = any(progress.status is not StepStatus.DONE for progress in self.steps.values())
-        return Phase.COMPLETED_WITH_GAPS if ended_badly or self.has_gaps else Phase.COMPLETED
+        return Phase.COMPLETED_WITH_GAPS if self.has_gaps or self.gaps() else Phase.COMPLETED
+
+    def end(self, at: datetime, phase: Phase, reason: str | None) -> None:
+        """The run is over. Steps at work when it was cancelled or failed brought nothing, and say so."""
+        self.phase, self.reason, self.held, self.held_phase = phase, reason, {}, None
+        self.close_review()
+        if phase in (Phase.CANCELLED, Phase.FAILED):
+            for progress in self.steps.values():
+                if progress.status is StepStatus.RUNNING:
+                    progress.status, progress.reason = StepStatus.SKIPPED, reason or str(phase)
+        self.record(at, f"{phase}: {reason}" if reason else str(phase))

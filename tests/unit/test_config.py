@@ -205,6 +205,8 @@ class TestRefusals:
             ("toml", "max_plan_steps = 3\nMAX_PLAN_STEPS = 4\n", "MAX_PLAN_STEPS stands twice in deer.toml"),
             ("yaml", "OPENAI_API_KEY: $NOT_SET\n", "OPENAI_API_KEY in conf.yaml refers to NOT_SET, which is not set"),
             ("dotenv", 'BASIC_MODEL={"model": \n', "BASIC_MODEL in .env is not valid JSON"),
+            ("dotenv", f"OPENAI_API_KEY: {KEY}\n", "OPENAI_API_KEY in .env lacks its = sign"),
+            ("dotenv", f"MAX_PLAN_STEPS=3\nOPENAI_API_KEY {KEY}\n", "OPENAI_API_KEY in .env lacks its = sign"),
         ],
     )
     def test_malformed_file(self, tmp_path: Path, kind: str, text: str, expected: str) -> None:
@@ -213,6 +215,12 @@ class TestRefusals:
         message = refusal(tmp_path)
         assert expected in message
         assert KEY not in message
+
+    @pytest.mark.parametrize("name", [".env", "deer.toml", "conf.yaml"])
+    def test_file_that_is_no_text(self, tmp_path: Path, name: str) -> None:
+        """A file in another encoding is named."""
+        (tmp_path / name).write_bytes(b"MAX_PLAN_STEPS=\xff\n")
+        assert f"{name} is not UTF-8 text" in refusal(tmp_path)
 
     @pytest.mark.parametrize(
         "env",

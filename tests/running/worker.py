@@ -1,0 +1,62 @@
+"""The product's worker inside the test: its workflows, activities and providers, pointed at scripted services."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.llm import ModelActivities
+from activities.pages import PageActivities
+from activities.reports import ReportActivities
+from activities.search import SearchActivities
+from deer.providers.documents import StoredDocuments
+from deer.providers.files import FileStore
+from deer.providers.openai_model import OpenAIModel
+from deer.providers.pages import WebPages
+from deer.providers.tavily import TavilySearch
+from tests.running.runs import Runs
+from tests.scripted import ScriptedServices
+from tests.scripted.canaries import MODEL_KEY, SEARCH_KEY
+from workflows.research import Research
+from workflows.step import Step
+
+WORKFLOWS: list[type] = [Research, Step]
+SERVICE_TIMEOUT = timedelta(seconds=15)
+
+
+@asynccontextmanager
+async def research_worker(
+    client: Client, services: ScriptedServices, directory: Path, *, cached_workflows: int = 100
+) -> AsyncIterator[Runs]:
+    """A worker on a task queue of its own, with its store under `directory`.
+
+    `cached_workflows` 0 replays every workflow from its history at each task.
+    """
+    store = FileStore(directory / "store")
+    documents = StoredDocuments(store)
+    async with AsyncExitStack() as open_connections:
+        model = await open_connections.enter_async_context(
+            aclosing(OpenAIModel("scripted", services.model_url, MODEL_KEY, SERVICE_TIMEOUT))
+        )
+        engine = await open_connections.enter_async_context(
+            aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
+        )
+        pages = await open_connections.enter_async_context(aclosing(WebPages(allow_hosts=frozenset({"127.0.0.1"}))))
+        worker = Worker(
+            client,
+            task_queue=f"test-{uuid.uuid4().hex[:8]}",
+            workflows=WORKFLOWS,
+            activities=[
+                *ModelActivities(model, store).all,
+                *SearchActivities(engine, documents, store).all,
+                *PageActivities(pages, documents, store).all,
+                *ReportActivities(store).all,
+            ],
+            max_cached_workflows=cached_workflows,
+        )
+        async with worker:
+            yield Runs(client, worker.task_queue, store)
