@@ -69,7 +69,7 @@ async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode
 async def leave_in_background(run: RunHandle, session: Session, settings: Settings, printer: Printer) -> ExitCode:
     """Let a run go on by itself and say how to come back to it."""
     if session.embedded:
-        launch_background_serve(settings)
+        await launch_background_serve(settings)
     printer.say(f"it goes on in the background; see it with: {CALL} follow {run.id}")
     if printer.as_json:
         printer.status_json(await read_status(run, session.store, asks_worker=not session.embedded))
