@@ -47,6 +47,10 @@ class Asked:
         whole = sum(weight(term) for term in counted)
         return sum(weight(term) for term in counted if term in present) / whole if whole else 0.0
 
+    def needed(self, share: float) -> float:
+        """What to demand instead of a share that fits a short question: no text covers a long one whole."""
+        return share * max(0.6, min(1.0, 6 / max(1, len(self.terms))))
+
     def known_names(self, frequency: Callable[[str], int]) -> frozenset[str]:
         """The rarest term of each name that some text has."""
         keys = (min(name, key=lambda term: (frequency(term), term)) for name in self.names)
