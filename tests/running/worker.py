@@ -12,6 +12,7 @@ from temporalio.worker import Worker
 from activities.llm import ModelActivities
 from activities.pages import PageActivities
 from activities.reports import ReportActivities
+from activities.runs import RunActivities
 from activities.search import SearchActivities
 from deer.providers.documents import StoredDocuments
 from deer.providers.files import FileStore
@@ -45,7 +46,9 @@ async def research_worker(
         engine = await open_connections.enter_async_context(
             aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
         )
-        pages = await open_connections.enter_async_context(aclosing(WebPages(allow_hosts=frozenset({"127.0.0.1"}))))
+        pages = await open_connections.enter_async_context(
+            aclosing(WebPages(frozenset({"127.0.0.1"}), SERVICE_TIMEOUT))
+        )
         worker = Worker(
             client,
             task_queue=f"test-{uuid.uuid4().hex[:8]}",
@@ -55,6 +58,7 @@ async def research_worker(
                 *SearchActivities(engine, documents, store).all,
                 *PageActivities(pages, documents, store).all,
                 *ReportActivities(store).all,
+                *RunActivities().all,
             ],
             max_cached_workflows=cached_workflows,
         )
