@@ -1,5 +1,8 @@
 """Every call of a model: one activity, one call, one typed result."""
 
+from collections.abc import Callable
+from typing import Any
+
 from pydantic import TypeAdapter
 from temporalio import activity
 
@@ -50,7 +53,7 @@ class ModelActivities:
         self._store = store
 
     @property
-    def all(self) -> list[object]:
+    def all(self) -> list[Callable[..., Any]]:
         """The activities, for registration with a worker."""
         return [self.coordinate, self.write_plan, self.take_turn, self.judge_findings, self.write_report]
 

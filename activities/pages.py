@@ -1,6 +1,8 @@
 """Reading pages and documents, each address of a run once."""
 
 import hashlib
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from temporalio import activity
@@ -24,7 +26,7 @@ class PageActivities:
         self._answers = AnsweredOnce(store)
 
     @property
-    def all(self) -> list[object]:
+    def all(self) -> list[Callable[..., Any]]:
         """The activities, for registration with a worker."""
         return [self.read_page]
 

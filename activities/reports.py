@@ -1,6 +1,8 @@
 """Checking claims, finishing the report, and keeping the record of a run."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 from temporalio import activity
 
@@ -34,7 +36,7 @@ class ReportActivities:
         self._store = store
 
     @property
-    def all(self) -> list[object]:
+    def all(self) -> list[Callable[..., Any]]:
         """The activities, for registration with a worker."""
         return [self.check_claims, self.join_findings, self.finish_report, self.save_run]
 

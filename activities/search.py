@@ -1,7 +1,8 @@
 """Searches: the web engines and the collections of documents, each query of a run answered once."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from temporalio import activity
 
@@ -32,7 +33,7 @@ class SearchActivities:
         self._answers = AnsweredOnce(store)
 
     @property
-    def all(self) -> list[object]:
+    def all(self) -> list[Callable[..., Any]]:
         """The activities, for registration with a worker."""
         return [self.search_web]
 

@@ -1,0 +1,14 @@
+"""The command line. Each command imports what it needs when it runs, so that `--help` answers at once."""
+
+import io
+import sys
+
+from deer.cli.exits import run_and_report
+
+
+def main() -> None:
+    """Run the command that the process was started with, and end the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows another one instead
+            stream.reconfigure(errors="replace")
+    sys.exit(run_and_report(sys.argv[1:]))

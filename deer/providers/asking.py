@@ -1,0 +1,138 @@
+"""What a question asks about, and how much of that a text covers.
+
+Words that stand in no text at all decide whether a collection knows the subject: "the melting point of zorvanium-9" is
+not answered by a passage about the melting point of ice.
+"""
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from deer.providers.terms import CJK, STOP_WORDS, folded, pairs, terms, tokens
+
+MIN_COVERAGE = 0.5
+"""A text answers when it holds at least this share of what was asked, rare words weighing more."""
+
+_CJK_STOPS = re.compile(
+    "什么|多少|如何|怎么样|怎么|怎样|哪些|哪个|哪种|哪里|为什么|为何|是否|是不是|有没有|可以|能够|以及|请问|请|介绍|说明|解释|"
+    "比较|对比|相比|相较|区别|差异|不同|我们|你们|他们|它们|这个|那个|这些|那些|一下|一个|一种|我想|知道|了解|研究|分析|调查|"
+    "报告|总结|概述|资料|文档|分别|有何|几个|多大|多高|多长|多久|主要|关于|方面|之间|[的了吗呢吧是着之和与及或哪啊]"
+)
+_CJK_WEAK = frozenset("在有对从到比为于中上下后前时会能要用以由向让使将就都也还不被把每个这那几多其各最更又很当若如")
+_SENTENCE_START = re.compile(r"(?:^|[.?!:。？！：]\s*)$")
+_OF_SUBJECT = re.compile(
+    r"\b(?:what|which)\s+(?:is|are|was|were)\b[^?.!]*?\b(?:of|for)\s+(?P<subject>[^?.!,;]+)", re.IGNORECASE
+)
+_QUOTED = re.compile('["“「『《](?P<name>[^"”」』》]{2,60})["”」』》]')
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The terms of a question.
+
+    `weak` terms count only where a text has them: numbers, and pairs that join two Chinese words.
+    `names` are groups of terms of which the rarest must be known: capitalised words, codes, quoted words.
+    `subject`: terms of what the question asks something of; empty when it does not show.
+    """
+
+    terms: tuple[str, ...]
+    weak: frozenset[str]
+    names: tuple[tuple[str, ...], ...]
+    subject: frozenset[str]
+
+    def coverage(self, present: Collection[str], weight: Callable[[str], float]) -> float:
+        """The weighed share of the terms that are present, 0 to 1."""
+        counted = [term for term in self.terms if term in present or term not in self.weak]
+        whole = sum(weight(term) for term in counted)
+        return sum(weight(term) for term in counted if term in present) / whole if whole else 0.0
+
+    def known_names(self, frequency: Callable[[str], int]) -> frozenset[str]:
+        """The rarest term of each name that some text has."""
+        keys = (min(name, key=lambda term: (frequency(term), term)) for name in self.names)
+        return frozenset(key for key in keys if frequency(key))
+
+    def is_foreign(self, frequency: Callable[[str], int]) -> bool:
+        """Whether the texts behind `frequency` (in how many a term stands) do not know what this is about."""
+        if not any(frequency(term) for term in self.terms):
+            return True
+        if self.names and not self.known_names(frequency):
+            return True
+        subject = [term for term in self.terms if term in self.subject and term not in self.weak]
+        unknown = sum(not frequency(term) for term in subject)
+        return unknown * 3 >= len(subject) > 0
+
+
+def asked(question: str) -> Asked:
+    """Take a question apart."""
+    found: dict[str, None] = {}
+    weak: set[str] = set()
+    for token in tokens(question):
+        if token.is_cjk:
+            for run in _cjk_runs(token.text):
+                for pair in pairs(run):
+                    found[pair] = None
+                    if len(pair) < 2 or not _CJK_WEAK.isdisjoint(pair):
+                        weak.add(pair)
+        else:
+            found.update(dict.fromkeys(token.terms))
+            weak.update(term for term in token.terms if term[0].isdigit())
+    if not found or weak.issuperset(found):
+        found = dict.fromkeys(terms(question))
+        weak = set()
+    return Asked(tuple(found), frozenset(weak), tuple(_names(question)), _subject(question))
+
+
+def rarity(frequency: int, texts: int) -> float:
+    """The weight of a term that stands in `frequency` of so many texts."""
+    return math.log(1 + (texts + 1) / (frequency + 0.5))
+
+
+def _cjk_runs(run: str) -> list[str]:
+    return [part for part in _CJK_STOPS.split(run) if part]
+
+
+def _names(question: str) -> Iterator[tuple[str, ...]]:
+    """Runs of capitalised words inside sentences, codes with digits, acronyms, quoted words."""
+    text = folded(question)
+    for match in _QUOTED.finditer(text):
+        if quoted := terms(match["name"]):
+            yield tuple(quoted)
+    words = [token for token in tokens(text) if not token.is_cjk]
+    capitals = sum(token.text[:1].isupper() for token in words)
+    is_title_case = len(words) > 3 and capitals >= 0.7 * len(words)
+    name: list[str] = []
+    name_end = -1
+    for token in words:
+        is_code = any(c.isdigit() for c in token.text) and any(c.isalpha() for c in token.text)
+        is_capital = token.text[:1].isupper() and not is_title_case and not _SENTENCE_START.search(text[: token.start])
+        is_acronym = len(token.text) > 1 and token.text.isupper() and not is_title_case
+        if not (is_code or is_capital or is_acronym):
+            continue
+        if name and text[name_end : token.start].strip():
+            yield tuple(name)
+            name = []
+        name.extend(token.terms)
+        name_end = token.start + len(token.text)
+    if name:
+        yield tuple(name)
+
+
+def _subject(question: str) -> frozenset[str]:
+    text = folded(question)
+    if match := _OF_SUBJECT.search(text):
+        return frozenset(terms(_noun_phrase(match["subject"])))
+    head, of, _ = text.rpartition("的")
+    if of and (run := re.search(rf"[{CJK}]+$", head)):
+        parts = _cjk_runs(run.group())
+        return frozenset(pairs(parts[-1])) if parts else frozenset()
+    return frozenset()
+
+
+def _noun_phrase(text: str) -> str:
+    """The words up to the first one that begins something else."""
+    words = text.split()
+    for position, word in enumerate(words):
+        if word.lower() in STOP_WORDS and word.lower() not in {"the", "a", "an", "my", "our", "your", "its", "this"}:
+            return " ".join(words[:position])
+    return text

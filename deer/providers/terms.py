@@ -1,0 +1,114 @@
+"""The words of a text as search and ranking compare them.
+
+A term is a folded word without its ending (`Crashes` and `crashed` are `crash`), a number, a code (`R-290` is `r290`),
+or a pair of neighbouring Chinese, Japanese or Korean characters: pairs find words without a dictionary.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+"""Characters written without spaces between words, as the inside of a regular expression's class."""
+
+_TOKEN = re.compile(
+    rf"(?P<cjk>[{CJK}]+)"
+    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:\.\d+)?)"
+    rf"|(?P<word>(?![{CJK}])[^\W\d_](?:(?![{CJK}])[^\W_])*(?:[-'’](?:(?![{CJK}])[^\W_])+)*)"
+)
+
+_ASKING = """
+    a about above after again against all also am an and any are aren't as at be because been before being below
+    between both but by can cannot could did do does doing done down during each either else ever every few for from
+    further get gets give gives given go goes going got had has have having he her here hers him his how however i if
+    in into is it its itself just let like made make makes many may me might mine more most much must my near need
+    needs neither no nor not of off often on once one only onto or other our ours out over own per please same shall
+    she should since so some such than that the their theirs them then there these they this those through to too
+    under until up upon us use used uses using very via was we were what when where whether which while who whom whose
+    why will with within without would you your yours yet
+
+    compare compared comparing comparison contrast describe described detail details difference differences different
+    differ discuss explain explained explanation find happen happens happened information know known list main mean
+    means meant outline overview question report research say says said show shows summarise summarize summary tell
+    thing things vs versus want work works worth document documents source sources respectively
+"""
+STOP_WORDS = frozenset(_ASKING.split())
+"""Words that say how something is asked and not what is asked about."""
+
+
+class Token(NamedTuple):
+    """A word of a text where it stands: `terms` has one or more terms, `start` counts characters of the folded text."""
+
+    text: str
+    terms: tuple[str, ...]
+    start: int
+    is_cjk: bool
+
+
+def folded(text: str) -> str:
+    """The text with compatibility forms made plain: full-width digits, ligatures, non-breaking spaces."""
+    return unicodedata.normalize("NFKC", text)
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The words of a text in order, stop words left out."""
+    for match in _TOKEN.finditer(folded(text)):
+        word = match.group()
+        if match.lastgroup == "cjk":
+            yield Token(word, pairs(word), match.start(), is_cjk=True)
+        elif match.lastgroup == "number":
+            yield Token(word, (word.replace(",", ""),), match.start(), is_cjk=False)
+        elif found := tuple(_word_terms(word)):
+            yield Token(word, found, match.start(), is_cjk=False)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in order, with repetitions."""
+    return [term for token in tokens(text) for term in token.terms]
+
+
+def pairs(run: str) -> tuple[str, ...]:
+    """The pairs of neighbours of a run of characters; a lone character is its own term."""
+    return tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
+
+
+def _word_terms(word: str) -> Iterator[str]:
+    plain = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+    plain = plain.replace("’", "'")
+    if plain in STOP_WORDS:
+        return
+    pieces = plain.removesuffix("'s").replace("'", "-").split("-")
+    if any(c.isdigit() for c in plain):
+        yield "".join(pieces)
+        pieces = [piece for piece in pieces if piece.isalpha() and len(piece) > 2 and len(pieces) > 1]
+    for piece in pieces:
+        if len(piece) > 1 and piece not in STOP_WORDS:
+            yield stem(piece)
+
+
+def stem(word: str) -> str:
+    """An English word without the commonest endings. Rough on purpose: both sides of a comparison pass through it."""
+    word = _without_plural(word)
+    for ending in ("ing", "ed"):
+        base = word.removesuffix(ending)
+        if base != word and len(base) > 2 and any(c in "aeiouy" for c in base):
+            word = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
+            break
+    if word.endswith(("istic", "ism")) and len(word) > 7:
+        word = word.removesuffix("istic").removesuffix("ism")
+    if word.endswith("ly") and len(word) > 5:
+        word = word[:-2]
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def _without_plural(word: str) -> str:
+    if len(word) < 4:
+        return word
+    if word.endswith(("ies", "ied")):
+        return word[:-3] + "y"
+    if word.endswith(("sses", "xes", "zes", "ches", "shes")):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
