@@ -1,6 +1,7 @@
 """What a command works with: a connection to Temporal, the store, and in embedded mode a server and a worker."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ Work = Callable[[Settings, Client, asyncio.Event], Coroutine[Any, Any, None]]  #
 
 SERVER_PATIENCE = timedelta(seconds=30)
 _LOOK_EVERY = timedelta(seconds=1)
+WORKER_PATIENCE = timedelta(seconds=3)
+LOOK_AGAIN = timedelta(seconds=0.25)
 # The data directory is a person's own: what it holds stays until they delete it.
 KEEP_CLOSED_RUNS = timedelta(days=3650)
 
@@ -72,9 +75,19 @@ async def open_session(
         with not_logged():
             store = _store(settings)
             client = await connect(settings)
-            if requires_worker and not await has_poller(client):
-                raise _no_worker(client)
+            if requires_worker:
+                await _require_worker(client)
             yield Session(client, store, embedded=False, ui_address=None)
+
+
+async def _require_worker(client: Client) -> None:
+    """Raise NoServer within 5 s unless a worker polls. One that is just coming up is given a moment."""
+    give_up_at = time.monotonic() + WORKER_PATIENCE.total_seconds()
+    while not await has_poller(client):
+        if time.monotonic() > give_up_at:
+            address = client.service_client.config.target_host
+            raise NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
+        await asyncio.sleep(LOOK_AGAIN.total_seconds())
 
 
 @asynccontextmanager
@@ -146,11 +159,6 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
     from worker import run_worker
 
     await run_worker(settings, client, stop)
-
-
-def _no_worker(client: Client) -> NoServer:
-    address = client.service_client.config.target_host
-    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
 
 
 def _store(settings: Settings) -> TextStore:
