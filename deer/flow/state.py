@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from deer.errors import Refused
 from deer.evidence import SourceRegister
@@ -12,6 +12,7 @@ from deer.flow.plans import plan_from_draft, ready_steps
 from deer.messages import Control, ControlAction, Decision, Review, StepReport
 from deer.models import (
     CheckedClaim,
+    Claim,
     Finding,
     FinishedReport,
     HandOff,
@@ -23,6 +24,7 @@ from deer.models import (
     ProgressEntry,
     ResearchRequest,
     SearchReply,
+    Source,
     Step,
     StepOutcome,
     StepStatus,
@@ -77,7 +79,7 @@ class RunState(BaseModel):
     reviewable: bool = False
     feedback: tuple[str, ...] = ()
     edits: int = 0
-    sources: SourceRegister = SourceRegister(prefix="b")
+    sources: SourceRegister = Field(default_factory=lambda: SourceRegister(prefix="b"))
     report: StoredText | None = None
     has_gaps: bool = False
     """Whether something other than a step is missing: a later plan failed, or no model wrote the report."""
@@ -305,6 +307,11 @@ class RunState(BaseModel):
     def findings(self) -> dict[str, Finding]:
         """Findings by step id."""
         return {step_id: progress.finding for step_id, progress in self.steps.items() if progress.finding is not None}
+
+    def sources_named_in(self, claims: Mapping[str, tuple[Claim, ...]]) -> tuple[Source, ...]:
+        """The sources that claims rest on, each once."""
+        named = (self.sources.get(claim.source_id) for said in claims.values() for claim in said)
+        return tuple({source.id: source for source in named if source is not None}.values())
 
     def take_claims(self, claims: Mapping[str, tuple[CheckedClaim, ...]]) -> None:
         """Take over the claims of the findings, each with what its check gave."""
