@@ -72,12 +72,12 @@ async def open_session(
         async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
             yield session
     else:
-<<<<<<< HEAD
-        store = _store(settings)
-        client = await connect(settings)
-        if requires_worker:
-            await _require_worker(client)
-        yield Session(client, store, embedded=False, ui_address=None)
+        with not_logged():
+            store = _store(settings)
+            client = await connect(settings)
+            if requires_worker:
+                await _require_worker(client)
+            yield Session(client, store, embedded=False, ui_address=None)
 
 
 async def _require_worker(client: Client) -> None:
@@ -85,17 +85,8 @@ async def _require_worker(client: Client) -> None:
     give_up_at = time.monotonic() + WORKER_PATIENCE.total_seconds()
     while not await has_poller(client):
         if time.monotonic() > give_up_at:
-            address = client.service_client.config.target_host
-            raise NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
+            raise _no_worker(client)
         await asyncio.sleep(LOOK_AGAIN.total_seconds())
-=======
-        with not_logged():
-            store = _store(settings)
-            client = await connect(settings)
-            if requires_worker and not await has_poller(client):
-                raise _no_worker(client)
-            yield Session(client, store, embedded=False, ui_address=None)
->>>>>>> embedded
 
 
 @asynccontextmanager
