@@ -123,6 +123,7 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
     from activities.llm import ModelActivities
     from activities.pages import PageActivities
     from activities.reports import ReportActivities
+    from activities.runs import RunActivities
     from activities.search import SearchActivities
     from deer.providers.documents import EXAMPLE_COLLECTION, StoredDocuments, register_example
     from deer.providers.pages import WebPages
@@ -146,6 +147,7 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
             *SearchActivities(engine, documents, store, default_documents=default_documents).all,
             *PageActivities(pages, documents, store).all,
             *ReportActivities(store).all,
+            *RunActivities().all,
         ]
 
 

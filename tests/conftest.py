@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from tests.running import Runs, research_worker, start_server, start_skipping_server, temporal_binary
+from deer.ports import PageReader
+from tests.running import Runs, page_reader, research_worker, start_server, start_skipping_server, temporal_binary
 from tests.scripted import ScriptedServices
 
 
@@ -52,8 +53,17 @@ async def skipping_server(temporal: str) -> AsyncIterator[WorkflowEnvironment]:
         yield environment
 
 
+@pytest.fixture(scope="session")
+async def pages() -> AsyncIterator[PageReader]:
+    """The reader of pages for all workers of the session."""
+    async with page_reader() as reader:
+        yield reader
+
+
 @pytest.fixture
-async def runs(server: WorkflowEnvironment, scripted: ScriptedServices, tmp_path: Path) -> AsyncIterator[Runs]:
+async def runs(
+    server: WorkflowEnvironment, scripted: ScriptedServices, pages: PageReader, tmp_path: Path
+) -> AsyncIterator[Runs]:
     """Runs on a worker of this test, which asks the scripted services."""
-    async with research_worker(server.client, scripted, tmp_path) as started:
+    async with research_worker(server.client, scripted, pages, tmp_path) as started:
         yield started

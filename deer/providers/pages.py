@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from deer.errors import FailureKind, ServiceError
 from deer.models import Page
-from deer.providers.answers import retry_after
+from deer.providers.complaints import retry_after
 from deer.providers.error_pages import reason_against
 from deer.providers.extractor import BodyKind, Extractor
 from deer.providers.network import Answer, OpenWeb

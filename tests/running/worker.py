@@ -12,7 +12,9 @@ from temporalio.worker import Worker
 from activities.llm import ModelActivities
 from activities.pages import PageActivities
 from activities.reports import ReportActivities
+from activities.runs import RunActivities
 from activities.search import SearchActivities
+from deer.ports import PageReader
 from deer.providers.documents import StoredDocuments
 from deer.providers.files import FileStore
 from deer.providers.openai_model import OpenAIModel
@@ -29,11 +31,20 @@ SERVICE_TIMEOUT = timedelta(seconds=15)
 
 
 @asynccontextmanager
+async def page_reader() -> AsyncIterator[PageReader]:
+    """The product's reader of pages, which may reach this machine."""
+    async with aclosing(WebPages(frozenset({"127.0.0.1"}), SERVICE_TIMEOUT)) as pages:
+        await pages.warm()
+        yield pages
+
+
+@asynccontextmanager
 async def research_worker(
-    client: Client, services: ScriptedServices, directory: Path, *, cached_workflows: int = 100
+    client: Client, services: ScriptedServices, pages: PageReader, directory: Path, *, cached_workflows: int = 100
 ) -> AsyncIterator[Runs]:
     """A worker on a task queue of its own, with its store under `directory`.
 
+    `pages` is handed in because its processes take a second to start, and serve many workers.
     `cached_workflows` 0 replays every workflow from its history at each task.
     """
     store = FileStore(directory / "store")
@@ -45,7 +56,6 @@ async def research_worker(
         engine = await open_connections.enter_async_context(
             aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
         )
-        pages = await open_connections.enter_async_context(aclosing(WebPages(allow_hosts=frozenset({"127.0.0.1"}))))
         worker = Worker(
             client,
             task_queue=f"test-{uuid.uuid4().hex[:8]}",
@@ -55,6 +65,7 @@ async def research_worker(
                 *SearchActivities(engine, documents, store).all,
                 *PageActivities(pages, documents, store).all,
                 *ReportActivities(store).all,
+                *RunActivities().all,
             ],
             max_cached_workflows=cached_workflows,
         )

@@ -8,6 +8,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import WorkflowEnvironment
 
 from deer.models import Phase
+from deer.ports import PageReader
 from tests.running import Runs, research_worker
 from tests.scripted import ScriptedServices
 
@@ -16,10 +17,10 @@ DAY_S = 86_400
 
 @pytest.fixture
 async def skipping_runs(
-    skipping_server: WorkflowEnvironment, scripted: ScriptedServices, tmp_path: Path
+    skipping_server: WorkflowEnvironment, scripted: ScriptedServices, pages: PageReader, tmp_path: Path
 ) -> AsyncIterator[Runs]:
     """Runs whose waiting takes no time."""
-    async with research_worker(skipping_server.client, scripted, tmp_path) as started:
+    async with research_worker(skipping_server.client, scripted, pages, tmp_path) as started:
         yield started
 
 

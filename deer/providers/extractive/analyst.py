@@ -14,7 +14,7 @@ def compare_findings(brief: StepBrief) -> Submission:
     claims = distinct_claims(brief.findings)
     if not claims:
         return Submission(phrases.nothing_to_compare, ())
-    if figures := comparable_figures(claims):
+    if figures := comparable_figures(brief.question, claims):
         sources = {figure.source_id for same_unit in figures.values() for figure in same_unit}
         shown = {figure.unit for same_unit in figures.values() for figure in same_unit}
         summary = f"{phrases.side_by_side}\n\n{figure_table(figures, {}, phrases)}"

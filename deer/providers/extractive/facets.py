@@ -4,14 +4,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deer.models import SourceBrief
+from deer.models import SourceBrief, full
 from deer.providers.asking import asked
 from deer.providers.extractive.phrases import Phrases
+from deer.providers.extractive.ranking import overlaps
 from deer.providers.extractive.sentences import is_cjk
 from deer.providers.terms import STOP_WORDS, terms
 
 MAX_FACETS = 4
+QUERY_SEPARATOR = "; "
+"""Joins the queries of a facet that needs several."""
+
 _TITLE_CHARS = 80
+_MIN_OVERLAP = 0.6
 _MAX_SIDE_WORDS = 8
 
 _CLAUSES = re.compile(
@@ -38,10 +43,13 @@ _COMPARISONS = (
     ),
 )
 _SIDES = re.compile(rf"\s*,\s*(?:(?:{_JOIN}|or)\s+)?|\s+(?:{_JOIN}|or)\s+|[、和与跟及]|还是|相比", re.IGNORECASE)
+_ASPECT_JOINTS = re.compile(r",\s*(?:and\s+)?|\s+and\s+|[、和与及]")
 _LIST_OF_SUBJECT = re.compile(
     r"\b(?P<aspects>[\w' -]+(?:, [\w' -]+)*,? and [\w' -]+?)\s+of\s+(?P<subject>[^,?.!;]+)", re.IGNORECASE
 )
 _LIST_AFTER_DE = re.compile(r"(?P<subject>[^，。？的]+)的(?P<aspects>[^，。？的]+(?:[、和与及][^，。？的]+)+)")
+_NAME = re.compile(r"(?<!^)\b[A-Z][\w-]+(?: [A-Z0-9][\w-]*)*")
+_NEXT_PHRASE = re.compile(r"\s(?:in|on|at|by|for|with|when|if|while|and|or|to|from|during)\s")
 _QUESTION_LEAD = re.compile(
     r"^(?:please\s+)?(?:what|which|how|who|when|where|why|tell|explain|describe|compare|list|give|show|is|are|was|were|do|"
     r"does|did|can|the|a|an|me|us|about|much|many)\b\s*",
@@ -111,8 +119,14 @@ def _sides(topic: str) -> list[Facet]:
             continue
         about = _bare(match["about"] or "")
         about = about if asked(about).terms else ""
-        return [Facet(_title(side), f"{side} {about}".strip()) for side in sides]
+        return [Facet(_title(side), _side_query(side, about)) for side in sides]
     return _coordinated_names(topic)
+
+
+def _side_query(side: str, about: str) -> str:
+    """One query for each aspect of a side, so that each finds its own best sources."""
+    aspects = [aspect for aspect in _ASPECT_JOINTS.split(about) if asked(aspect).terms]
+    return QUERY_SEPARATOR.join(f"{side} {aspect}" for aspect in aspects) or side
 
 
 def _with_shared_head(sides: list[str]) -> list[str]:
@@ -142,7 +156,7 @@ def _aspects(topic: str) -> list[Facet]:
         if not (match := pattern.search(topic)):
             continue
         subject = _bare(match["subject"])
-        aspects = [_bare(aspect) for aspect in re.split(r",\s*(?:and\s+)?|\s+and\s+|[、和与及]", match["aspects"])]
+        aspects = [_bare(aspect) for aspect in _ASPECT_JOINTS.split(match["aspects"])]
         aspects = [aspect for aspect in aspects if asked(aspect).terms]
         if len(aspects) > 1 and asked(subject).terms:
             facets = (aspect + joint + subject if joint == " of " else subject + joint + aspect for aspect in aspects)
@@ -155,7 +169,8 @@ def _related(topic: str, background: Sequence[SourceBrief], phrases: Phrases) ->
     seen: set[str] = set()
     for source in background:
         title = " ".join(source.title.split())
-        if title and title.casefold() not in seen and len(seen) < MAX_FACETS - 2:
+        is_close = overlaps(topic, f"{title} {full(source.text)}") >= _MIN_OVERLAP
+        if is_close and title and title.casefold() not in seen and len(seen) < MAX_FACETS - 2:
             seen.add(title.casefold())
             yield Facet(_title(title), f"{title}{phrases.colon}{topic}")
     subject = _subject_words(topic)
@@ -166,12 +181,10 @@ def _related(topic: str, background: Sequence[SourceBrief], phrases: Phrases) ->
 def _subject_words(topic: str) -> str:
     """What a question is about: what stands after "of" or before the last 的, else its names."""
     if is_cjk(topic) and "的" in topic:
-        return _bare(topic.rpartition("的")[0])
+        return _bare(re.split("[在对]", topic.rpartition("的")[0])[0])
     if match := re.search(r"\b(?:of|about) (?P<subject>[^,?.!;]+)", topic, re.IGNORECASE):
-        phrase = re.split(r"\s(?:in|on|at|by|for|with|when|if|while|and|or|to|from|during)\s", match["subject"])[0]
-        return _bare(phrase)
-    names = re.findall(r"(?<!^)\b[A-Z][\w-]+(?: [A-Z0-9][\w-]*)*", topic)
-    return " ".join(dict.fromkeys(names))
+        return _bare(_NEXT_PHRASE.split(match["subject"])[0])
+    return " ".join(dict.fromkeys(_NAME.findall(topic)))
 
 
 def _after_verb(clause: str) -> str:
@@ -179,7 +192,7 @@ def _after_verb(clause: str) -> str:
     if is_cjk(clause):
         return _bare(re.split("[在对能会是有]", clause)[0])
     match = re.search(r"\b(?:is|are|was|were|do|does|did|can|will|should)\s+(?P<subject>.+)", clause, re.IGNORECASE)
-    return _bare(match["subject"]) if match else ""
+    return _bare(_NEXT_PHRASE.split(match["subject"])[0]) if match else ""
 
 
 def _bare(text: str) -> str:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from deer.models import Claim
 from deer.providers.extractive.phrases import Phrases
+from deer.providers.extractive.ranking import TITLE_JOINT, overlaps
 from deer.providers.terms import CJK, STOP_WORDS, stem
 
 MAX_FIGURES = 12
 _CONTEXT_CHARS = 70
+_MIN_OVERLAP = 0.5
 
 _NUMBER = r"[-−–]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[-−]?\d+(?:\.\d+)?"
 _CJK_UNITS = (
@@ -50,11 +52,20 @@ def figures_of(claim: Claim) -> list[Figure]:
     return [figure for _, figure in sorted(found, key=lambda pair: pair[0])]
 
 
-def comparable_figures(claims: Sequence[Claim]) -> dict[str, list[Figure]]:
-    """Figures by unit, of the units that two sources or more use; one figure a claim and unit, highest first."""
+def comparable_figures(question: str, claims: Sequence[Claim]) -> dict[str, list[Figure]]:
+    """Figures by unit, of the units that two sources or more use; one figure a claim and unit, highest first.
+
+    A figure counts when the words around it are those of the question: a price and the price of something else have
+    the same unit and nothing to do with each other. Units of the question's own figures are conditions, such as the
+    −15 °C at which something is asked, and not compared.
+    """
+    conditions = {figure.unit for figure in figures_of(Claim(text=question))}
     by_unit: dict[str, dict[str, Figure]] = {}
     for claim in claims:
         for figure in figures_of(claim):
+            context = f"{figure.context} {claim.text.partition(TITLE_JOINT)[0]}"
+            if figure.unit in conditions or overlaps(question, context) < _MIN_OVERLAP:
+                continue
             by_unit.setdefault(figure.unit, {}).setdefault(claim.quote, figure)
     shared = {
         unit: sorted(figures.values(), key=lambda figure: -figure.value)

@@ -6,11 +6,8 @@ from typing import Any
 
 from deer.models import Plan, PlannerBrief, Step, StepType
 from deer.providers.asking import asked
-from deer.providers.extractive.facets import Facet, Facets, facets_of
+from deer.providers.extractive.facets import QUERY_SEPARATOR, Facet, Facets, facets_of
 from deer.providers.extractive.phrases import Phrases, phrases_for
-
-QUERY_SEPARATOR = "; "
-"""Joins the queries of one step in its description."""
 
 _TITLE_CHARS = 120
 _REMOVAL = re.compile(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from deer.models import Claim, StepBrief, full
 from deer.providers.extractive.phrases import Phrases, phrases_for
 from deer.providers.extractive.planner import description_queries
-from deer.providers.extractive.ranking import SeenText, answering_claims, overlaps
+from deer.providers.extractive.ranking import AMONG_SOURCES, WITHIN_ARTICLE, SeenText, answering_claims, overlaps
 from deer.providers.extractive.transcript import SeenHit, Transcript
 from deer.providers.terms import terms
 
 MAX_QUERIES = 3
 MAX_PAGES_READ = 2
-MAX_CLAIMS = 6
+MAX_CLAIMS = 8
 _QUERY_CHARS = 400
 
 
@@ -73,10 +73,13 @@ def _worth_reading(queries: Sequence[str], hits: Sequence[SeenHit]) -> list[str]
 def _submission(brief: StepBrief, queries: Sequence[str], seen: Transcript) -> Submission:
     phrases = phrases_for(brief.locale)
     texts = [*seen.texts(), *_background(brief)]
+    strictness = AMONG_SOURCES
+    if article := [text for text in texts if text.title == brief.step.title][:1]:
+        texts, strictness = article, WITHIN_ARTICLE
     found: dict[str, Claim] = {}
     for query in queries:
         share = MAX_CLAIMS if len(queries) == 1 else MAX_CLAIMS // len(queries) + 1
-        for claim in answering_claims(query, texts, share):
+        for claim in answering_claims(query, texts, share, strictness):
             found.setdefault(claim.quote, claim)
     claims = tuple(found.values())
     return Submission(summary_of(claims, phrases) or _nothing(seen, phrases), claims)

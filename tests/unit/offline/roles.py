@@ -223,7 +223,7 @@ class MiniatureFlow:
 
 
 def plan_of(written: dict[str, Any]) -> Plan:
-    """A planner's JSON as a plan whose steps are called s1, s2, …"""
+    """A planner's JSON as a plan whose steps are called s1, s2 and so on."""
     steps = tuple(
         Step(
             id=f"s{place}",
