@@ -93,15 +93,31 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
     enough = _boolean(data.get("has_enough_context"), "has_enough_context")
     if not raw_steps and not enough:
         raise InvalidInput("a plan needs at least one step", "steps")
+    notices: tuple[str, ...] = ()
     if len(raw_steps) > rules.max_steps:
-        raise InvalidInput(f"{len(raw_steps)} steps given, at most {rules.max_steps} allowed", "steps")
+        if not rules.excess_is_cut:
+            raise InvalidInput(f"{len(raw_steps)} steps given, at most {rules.max_steps} allowed", "steps")
+        notices = (f"{len(raw_steps)} → {rules.max_steps}",)
+        raw_steps = [_without_dependencies_beyond(raw, rules.max_steps) for raw in raw_steps[: rules.max_steps]]
     steps = tuple(_parse_step(raw, f"steps.{at}") for at, raw in enumerate(raw_steps))
     _refuse_duplicates(steps)
     _refuse_bad_dependencies(steps, rules)
     thought = str(data.get("thought") or "").strip()[:MAX_THOUGHT_CHARS]
     return PlanDraft(
-        title=title, thought=thought, has_enough_context=enough, locale=_locale(data.get("locale")), steps=steps
+        title=title,
+        thought=thought,
+        has_enough_context=enough,
+        locale=_locale(data.get("locale")),
+        steps=steps,
+        notices=notices,
     )
+
+
+def _without_dependencies_beyond(raw: Any, last: int) -> Any:
+    """A step of a plan that was cut after the position `last`, without its dependencies on what was cut."""
+    if not isinstance(raw, Mapping) or not isinstance(wanted := raw.get("depends_on"), Sequence):
+        return raw
+    return {**raw, "depends_on": [item for item in wanted if not (isinstance(item, int) and item > last)]}
 
 
 def _parse_step(raw: Any, field: str) -> DraftStep:

@@ -23,7 +23,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "replan_failed": "A further round was wanted, but its plan failed: {reason}",
         "answered_from_reasoning": "This report answers from reasoning alone; no source was consulted.",
         "message_refused": "A message was not taken ({kind}): {reason}",
-        "plan_changed": "The plan was changed on reading it: {change}",
+        "steps_cut": "The planner wrote more steps than allowed; the last ones were cut ({change}).",
     },
     "zh": {
         "references": "参考来源",
@@ -45,7 +45,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "replan_failed": "需要进一步研究，但新计划失败：{reason}",
         "answered_from_reasoning": "本报告仅凭推理作答，没有查阅任何来源。",
         "message_refused": "一条消息未被接受（{kind}）：{reason}",
-        "plan_changed": "读取计划时作了修改：{change}",
+        "steps_cut": "计划的步骤多于允许的数目，已删去末尾的步骤（{change}）。",
     },
 }
 

@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError, ChildWorkflowError, FailureE
 with workflow.unsafe.imports_passed_through():
     from activities.llm import ModelActivities
     from activities.reports import ReportActivities
+    from activities.runs import RunActivities
     from activities.search import SearchActivities
     from deer import flow
     from deer.errors import ServiceError
@@ -133,7 +134,8 @@ class Research(OpenRun):
         rejected: tuple[RejectedReply, ...] = ()
         while len(rejected) <= MAX_REASKS:
             brief = flow.planner_brief(self._state, workflow.now().date(), rejected)
-            request = PlanRequest(brief=brief, rules=self._state.rules)
+            rules = self._state.rules.model_copy(update={"excess_is_cut": len(rejected) == MAX_REASKS})
+            request = PlanRequest(brief=brief, rules=rules)
             reply = await self._ask(ModelActivities.write_plan, request, "planner")
             self._state.spend(reply.usage)
             if reply.draft is not None:
@@ -153,9 +155,9 @@ class Research(OpenRun):
             self._state.hand_off(workflow.now(), "review", "research team", "accepted automatically, as asked")
             return
         while not self._state.is_approved():
+            await self._save_as(Phase.AWAITING_REVIEW, None)
             self._state.open_review()
             self._enter(Phase.AWAITING_REVIEW)
-            await self._save()
             await self._wait_for_review()
             if self._state.wants_new_plan():
                 await self._plan()
@@ -177,8 +179,7 @@ class Research(OpenRun):
             self._state.accept_unanswered(workflow.now())
             return
         self._cancel_reason = "nobody reviewed the plan before its deadline"
-        # a workflow ends CANCELED only when its cancellation was requested, so it requests its own
-        await workflow.get_external_workflow_handle(self._state.id).cancel()
+        await workflow.execute_activity_method(RunActivities.request_cancellation, **policies.STORE)
         await workflow.wait_condition(lambda: False)  # the cancellation ends this wait
 
     async def _research_team(self) -> None:

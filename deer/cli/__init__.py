@@ -4,6 +4,7 @@ import io
 import sys
 
 from deer.cli.exits import run_and_report
+from deer.cli.interrupts import end_process
 
 
 def main() -> None:
@@ -11,4 +12,4 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows another one instead
             stream.reconfigure(errors="replace")
-    sys.exit(run_and_report(sys.argv[1:]))
+    end_process(run_and_report(sys.argv[1:]))

@@ -166,7 +166,7 @@ def serve(until_idle: o.UntilIdle = False, as_json: o.Json = False) -> None:
     from deer.cli.serving import run_serve
     from deer.config import load_settings
 
-    _end_with(run_serve(load_settings(), until_idle=until_idle))
+    _end_with(run_serve(load_settings(), until_idle))
 
 
 def _end_with(command: Coroutine[Any, Any, int]) -> None:  # coroutines yield and take nothing here

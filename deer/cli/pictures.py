@@ -91,18 +91,16 @@ def entry_line(entry: ProgressEntry) -> str:
     return f"{entry.at.astimezone():%H:%M:%S} {step}{one_line(entry.text)}"
 
 
-def list_table(runs: Sequence[ListedRun], now: datetime) -> Table:
-    """Runs, one a row."""
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    table.add_column("Phase", no_wrap=True)
-    table.add_column("Run", no_wrap=True)
-    table.add_column("Age", no_wrap=True, justify="right")
-    table.add_column("Question", no_wrap=True, overflow="ellipsis", ratio=1)
+def list_lines(runs: Sequence[ListedRun], now: datetime) -> list[Text]:
+    """Runs, one a line: phase, name, age and question. Only the question may be cut, by whoever prints the line."""
+    longest = max((len(run.id) for run in runs), default=0)
+    lines = []
     for run in runs:
-        phase = Text(run.phase.value, _style_of(run.phase))
         passed = age(run.started_at, now) if run.started_at else "-"
-        table.add_row(phase, Text(run.id), Text(passed), Text(one_line(run.question)))
-    return table
+        line = Text(f"{run.phase.value:<20}", _style_of(run.phase), end="")
+        line.append(f"{run.id:<{longest}}  {passed:>6}  {one_line(run.question)}", "default not bold")
+        lines.append(line)
+    return lines
 
 
 def ways_on(status: RunStatus) -> list[str]:

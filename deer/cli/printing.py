@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 from rich.markdown import Markdown
+from rich.text import Text
 
 from deer.cli.exits import one_line
 from deer.cli.pictures import entry_line, live_picture, run_page
@@ -36,6 +37,11 @@ class Printer:
         """A text on standard output exactly as it is, ended by a line break."""
         self.out.file.write(text if text.endswith("\n") else f"{text}\n")
         self.out.file.flush()
+
+    def lines(self, lines: Iterable[Text]) -> None:
+        """Lines on standard output, cut to the width of a terminal and whole elsewhere."""
+        for line in lines:
+            self.out.print(line, no_wrap=True, overflow="ellipsis", soft_wrap=not self.out.is_terminal)
 
     def json(self, value: Any) -> None:  # anything that JSON can hold
         """A value as one line of JSON on standard output."""

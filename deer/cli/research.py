@@ -1,12 +1,13 @@
 """`research` and `follow`: a run from its question to its report, as far as it goes without a person."""
 
 import asyncio
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deer.cli.asking import build_request, check_run_id, new_run_id
+from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
 from deer.cli.exits import CALL, ExitCode, Unfinished, exit_of_phase
 from deer.cli.following import Follower
 from deer.cli.handles import RunHandle, TemporalRun
@@ -39,7 +40,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
     printer = Printer(as_json=wishes.as_json)
     settings = load_settings()
     run_id = check_run_id(wishes.run_id) if wishes.run_id is not None else new_run_id(datetime.now(UTC).date())
-    request = build_request(question, {"max_steps": settings.max_plan_steps, **_given(options)})
+    words = read_question(question, sys.stdin)
+    request = build_request(words, {"max_steps": settings.max_plan_steps, **_given(options)})
     if settings.temporal.embedded:
         for notice in settings.services(documents=wishes.documents is not None).notices:
             printer.say(f"notice: {notice}")
@@ -67,7 +69,7 @@ async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode
 async def leave_in_background(run: RunHandle, session: Session, settings: Settings, printer: Printer) -> ExitCode:
     """Let a run go on by itself and say how to come back to it."""
     if session.embedded:
-        launch_background_serve(settings)
+        await launch_background_serve(settings)
     printer.say(f"it goes on in the background; see it with: {CALL} follow {run.id}")
     if printer.as_json:
         printer.status_json(await read_status(run, session.store, asks_worker=not session.embedded))

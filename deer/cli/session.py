@@ -29,8 +29,8 @@ KEEP_CLOSED_RUNS = timedelta(days=3650)
 class Session:
     """A command's connection.
 
-    `ui_address`: the web interface of the embedded server, None elsewhere. `has_worker`: whether queries can expect
-    an answer; True where nobody looked. `hold`: this process's use of the embedded server, None elsewhere.
+    `ui_address`: the web interface of the embedded server, None elsewhere. `other_worker`: whether another process
+    was recorded with a worker. `hold`: this process's use of the embedded server, None elsewhere.
     """
 
     client: Client
@@ -38,6 +38,8 @@ class Session:
     embedded: bool
     ui_address: str | None
     has_worker: bool = True
+    """Whether queries can expect an answer; True where nobody looked."""
+    other_worker: bool = False
     hold: ServerHold | None = None
 
 
@@ -83,8 +85,16 @@ async def _embedded_session(settings: Settings, work: Work | None) -> AsyncItera
         client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
         await keep_closed_runs(client, KEEP_CLOSED_RUNS)
         record = recorded_server(settings.data_dir)
-        has_worker = work is not None or (record is not None and record.has_worker)
-        session = Session(client, store, embedded=True, ui_address=hold.ui, has_worker=has_worker, hold=hold)
+        other_worker = record is not None and record.has_worker
+        session = Session(
+            client,
+            store,
+            embedded=True,
+            ui_address=hold.ui,
+            has_worker=other_worker or work is not None,
+            other_worker=other_worker,
+            hold=hold,
+        )
         async with beside(keep_server(hold)), _worked_for(settings, hold, client, work):
             yield session
     finally:

@@ -174,12 +174,13 @@ class RunState(BaseModel):
         begun = [step for step in earlier if self.steps[step.id].status is not StepStatus.PENDING]
         plan = plan_from_draft(draft, self.revisions + 1, begun, earlier, self.steps_named + 1)
         self.revisions = plan.revision
+        self.review = ReviewState.WAITING
         numbers = [int(step.id[1:]) for step in plan.steps]
         self.steps_named = max([self.steps_named, *numbers])
         self.steps = {step.id: self.steps.get(step.id, StepProgress()) for step in plan.steps}
         self.plan = plan
         for change in draft.notices:
-            self.notice(at, word("plan_changed", self.locale, change=change))
+            self.notice(at, word("steps_cut", self.locale, change=change))
         self._tell_ignored_wishes(at, draft)
         self.hand_off(at, author, "review", f"plan revision {plan.revision}: {plan.title}")
         return plan
@@ -223,13 +224,16 @@ class RunState(BaseModel):
         reviewer = review.reviewer or "person"
         if review.decision is Decision.APPROVE:
             self.review = ReviewState.APPROVED
-            return f"revision {self.revisions} approved by {reviewer}"
+            self.enter(Phase.RESEARCHING)  # at once, so that nobody is told of a wait that is over
+            self.hand_off(at, reviewer, "research team", f"approved revision {self.revisions}")
+            return f"revision {self.revisions} is approved"
         self.edits += 1
         if draft is not None:
             self.propose(at, draft, reviewer)
             return f"the plan is now revision {self.revisions}"
         self.feedback = (*self.feedback, (review.feedback or "").strip())
         self.review = ReviewState.REPLANNING
+        self.enter(Phase.PLANNING)
         self.hand_off(at, reviewer, "planner", f"asked for changes: {self.feedback[-1]}"[:MAX_ENTRY_CHARS])
         return "the planner writes a new plan"
 

@@ -82,3 +82,5 @@ class PlanRules(Model):
     max_steps: int
     known_ids: tuple[str, ...] = ()
     finished_ids: tuple[str, ...] = ()
+    excess_is_cut: bool = False
+    """Whether steps above `max_steps` are cut, and told, instead of refused: set when asking again is over."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from deer.providers.terms import CJK, STOP_WORDS, folded, pairs, terms, tokens
+from deer.providers.terms import CJK, CJK_DIGITS, STOP_WORDS, folded, pairs, terms, tokens
 
 MIN_COVERAGE = 0.5
 """A text answers when it holds at least this share of what was asked, rare words weighing more."""
@@ -19,7 +19,9 @@ _CJK_STOPS = re.compile(
     "比较|对比|相比|相较|区别|差异|不同|我们|你们|他们|它们|这个|那个|这些|那些|一下|一个|一种|我想|知道|了解|研究|分析|调查|"
     "报告|总结|概述|资料|文档|分别|有何|几个|多大|多高|多长|多久|主要|关于|方面|之间|[的了吗呢吧是着之和与及或哪啊]"
 )
-_CJK_WEAK = frozenset("在有对从到比为于中上下后前时会能要用以由向让使将就都也还不被把每个这那几多其各最更又很当若如")
+_CJK_WEAK = frozenset(
+    "在有对从到比为于中上下后前时会能要用以由向让使将就都也还不被把每个这那几多其各最更又很当若如" + CJK_DIGITS
+)
 _SENTENCE_START = re.compile(r"(?:^|[.?!:。？！：]\s*)$")
 _OF_SUBJECT = re.compile(
     r"\b(?:what|which)\s+(?:is|are|was|were)\b[^?.!]*?\b(?:of|for)\s+(?P<subject>[^?.!,;]+)", re.IGNORECASE
@@ -46,6 +48,10 @@ class Asked:
         counted = [term for term in self.terms if term in present or term not in self.weak]
         whole = sum(weight(term) for term in counted)
         return sum(weight(term) for term in counted if term in present) / whole if whole else 0.0
+
+    def needed(self, share: float) -> float:
+        """What to demand instead of a share that fits a short question: no text covers a long one whole."""
+        return share * max(0.6, min(1.0, 6 / max(1, len(self.terms))))
 
     def known_names(self, frequency: Callable[[str], int]) -> frozenset[str]:
         """The rarest term of each name that some text has."""
@@ -74,9 +80,12 @@ def asked(question: str) -> Asked:
                     found[pair] = None
                     if len(pair) < 2 or not _CJK_WEAK.isdisjoint(pair):
                         weak.add(pair)
+            numbers = [term for term in token.terms if term[-1].isdecimal() or term.endswith("deg")]
+            found.update(dict.fromkeys(numbers))
+            weak.update(numbers)
         else:
             found.update(dict.fromkeys(token.terms))
-            weak.update(term for term in token.terms if term[0].isdigit())
+            weak.update(term for term in token.terms if token.text[0].isdigit())
     if not found or weak.issuperset(found):
         found = dict.fromkeys(terms(question))
         weak = set()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deer.errors import FailureKind, ServiceError
-from deer.providers.answers import retry_after, words_of
+from deer.providers.complaints import retry_after, words_of
 
 _TOO_LONG = (
     "context_length_exceeded",

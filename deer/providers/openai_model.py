@@ -10,7 +10,7 @@ import openai
 from deer.errors import FailureKind, ServiceError
 from deer.models import ChatReply
 from deer.ports import ChatRequest
-from deer.providers.answers import checked_key, is_on_this_machine, shown_address, words_of
+from deer.providers.complaints import checked_key, is_on_this_machine, shown_address, words_of
 from deer.providers.openai_errors import Refusal, error_in, service_error
 from deer.providers.openai_replies import json_of, reply_of
 from deer.providers.openai_requests import Dialect, body_of

@@ -14,7 +14,7 @@ from deer.errors import FailureKind, ServiceError
 from deer.evidence import normalised_address
 from deer.models import Hit
 from deer.ports import SearchQuery
-from deer.providers.answers import checked_key, is_on_this_machine, retry_after, shown_address, words_of
+from deer.providers.complaints import checked_key, is_on_this_machine, retry_after, shown_address, words_of
 from deer.providers.plain_text import clean, one_line
 
 TAVILY_ADDRESS = "https://api.tavily.com"

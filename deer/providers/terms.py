@@ -18,6 +18,14 @@ _TOKEN = re.compile(
     rf"|(?P<word>(?![{CJK}])[^\W\d_](?:(?![{CJK}])[^\W_])*(?:[-'’](?:(?![{CJK}])[^\W_])+)*)"
 )
 
+CJK_DIGITS = "零〇一二三四五六七八九两十百千"
+# Two characters at least, one of them a digit: 十分 is a word and no number.
+_CJK_NUMERAL = re.compile(f"(?=[{CJK_DIGITS}]*[一二三四五六七八九两])(?=[{CJK_DIGITS}]*[十百千])[{CJK_DIGITS}]{{2,}}")
+
+_LEARNED_ENDING = re.compile(r"(?:istic|ism|ency|ent|ance|ence|ancy|ant)$")
+_DEGREES = re.compile(r"\s?(?:°|度|degrees?\b)")
+_BELOW_ZERO = re.compile(r"(?:(?<![\w)])\s?[-−]|零下|minus )$")
+
 _ASKING = """
     a about above after again against all also am an and any are aren't as at be because been before being below
     between both but by can cannot could did do does doing done down during each either else ever every few for from
@@ -53,12 +61,13 @@ def folded(text: str) -> str:
 
 def tokens(text: str) -> Iterator[Token]:
     """The words of a text in order, stop words left out."""
-    for match in _TOKEN.finditer(folded(text)):
+    plain = folded(text)
+    for match in _TOKEN.finditer(plain):
         word = match.group()
         if match.lastgroup == "cjk":
-            yield Token(word, pairs(word), match.start(), is_cjk=True)
+            yield Token(word, (*pairs(word), *_cjk_number_terms(word)), match.start(), is_cjk=True)
         elif match.lastgroup == "number":
-            yield Token(word, (word.replace(",", ""),), match.start(), is_cjk=False)
+            yield Token(word, tuple(_number_terms(plain, match)), match.start(), is_cjk=False)
         elif found := tuple(_word_terms(word)):
             yield Token(word, found, match.start(), is_cjk=False)
 
@@ -71,6 +80,34 @@ def terms(text: str) -> list[str]:
 def pairs(run: str) -> tuple[str, ...]:
     """The pairs of neighbours of a run of characters; a lone character is its own term."""
     return tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
+
+
+def _number_terms(text: str, match: re.Match[str]) -> Iterator[str]:
+    """The number, and once more with its sign where it is a temperature: −15 °C and 零下15度 are `m15deg`."""
+    number = match.group().replace(",", "")
+    yield number
+    if _DEGREES.match(text, match.end()):
+        yield f"{'m' if _BELOW_ZERO.search(text, 0, match.start()) else ''}{number}deg"
+
+
+def _cjk_number_terms(run: str) -> Iterator[str]:
+    for match in _CJK_NUMERAL.finditer(run):
+        number = _number_of(match.group())
+        yield number
+        if _DEGREES.match(run, match.end()):
+            yield f"{'m' if run[: match.start()].endswith('零下') else ''}{number}deg"
+
+
+def _number_of(numeral: str) -> str:
+    """The digits of a Chinese numeral below ten thousand: 十五 is 15."""
+    total, digit = 0, 0
+    for character in numeral:
+        if factor := {"十": 10, "百": 100, "千": 1000}.get(character):
+            total += (digit or 1) * factor
+            digit = 0
+        else:
+            digit = "零一二三四五六七八九".find(character.replace("两", "二").replace("〇", "零"))
+    return str(total + digit)
 
 
 def _word_terms(word: str) -> Iterator[str]:
@@ -95,8 +132,8 @@ def stem(word: str) -> str:
         if base != word and len(base) > 2 and any(c in "aeiouy" for c in base):
             word = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
             break
-    if word.endswith(("istic", "ism")) and len(word) > 7:
-        word = word.removesuffix("istic").removesuffix("ism")
+    if len(word) > 7:
+        word = _LEARNED_ENDING.sub("", word)
     if word.endswith("ly") and len(word) > 5:
         word = word[:-2]
     return word.removesuffix("e") if len(word) > 3 else word

@@ -12,6 +12,7 @@ from temporalio.worker import Worker
 from activities.llm import ModelActivities
 from activities.pages import PageActivities
 from activities.reports import ReportActivities
+from activities.runs import RunActivities
 from activities.search import SearchActivities
 from deer.ports import PageReader
 from deer.providers.documents import StoredDocuments
@@ -64,6 +65,7 @@ async def research_worker(
                 *SearchActivities(engine, documents, store).all,
                 *PageActivities(pages, documents, store).all,
                 *ReportActivities(store).all,
+                *RunActivities().all,
             ],
             max_cached_workflows=cached_workflows,
         )

@@ -104,8 +104,12 @@ async def test_a_revised_plan_waits_for_review(runs: Runs, scripted: ScriptedSer
     scripted.scripts["judge"] = revision("subject-r2")
     run = await runs.start("What is the value?", max_rounds=2)
     await run.approve()
-    waiting = await run.reach_revision(2)
-    assert [step.status for step in waiting.steps] == [StepStatus.DONE, StepStatus.DONE, StepStatus.PENDING]
+    await run.reach(Phase.RESEARCHING, Phase.AWAITING_REVIEW)
+    waiting = await run.reach(Phase.AWAITING_REVIEW)
+    while waiting.plan and waiting.plan.revision == 1:
+        waiting = await run.reach(Phase.AWAITING_REVIEW)
+    assert waiting.plan
+    assert waiting.plan.revision == 2
     assert "revision 1" in await run.refusal("review", {"revision": 1, "decision": "approve"})
     await run.update("review", {"revision": 2, "decision": "approve"})
     assert (await run.end()).phase is Phase.COMPLETED
@@ -130,7 +134,7 @@ async def test_code_gives_the_ids_and_the_usual_dependencies(runs: Runs, scripte
         research_step("subject-a1"),
         research_step("subject-b1"),
         analysis_step(),
-        analysis_step(title="Weigh", depends_on=[1]),
+        analysis_step(title="Compare again", depends_on=[1]),
     )
     run = await runs.start("What is the value?")
     status = await run.reach(Phase.AWAITING_REVIEW)

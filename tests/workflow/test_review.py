@@ -94,6 +94,7 @@ INVALID_PLANS = [
     (edited_plan(step(step_type="guess")), "step_type"),
     (edited_plan(step(), step()), "steps"),
     (edited_plan(step(description="x" * 100_000)), "description"),
+    (edited_plan({"description": "no title", "step_type": "research"}), "title"),
     (edited_plan(step(depends_on=["s9"])), "depends_on"),
     (edited_plan(*(step(title=f"T{n}", description=f"D{n}") for n in range(6))), "steps"),
 ]

@@ -113,7 +113,7 @@ def _hit(collection: str, matches: Sequence[Match], wanted: Asked, weights: dict
         shown.append(match)
         length += len(match.passage.text) + 2
     covered = wanted.coverage(frozenset().union(*(match.terms for match in shown)), weights.__getitem__)
-    if covered < MIN_COVERAGE:
+    if covered < wanted.needed(MIN_COVERAGE):
         return None
     best = max(wanted.coverage(match.terms, weights.__getitem__) for match in shown)
     rank = matches[0].rank

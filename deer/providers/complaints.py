@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from deer.errors import SettingsError
 from deer.providers.plain_text import one_line
@@ -59,8 +59,8 @@ def _within_bounds(seconds: float) -> timedelta:
 def words_of(text: str, secrets: Iterable[str] = ()) -> str:
     """A service's own words in one short line, with `secrets` and whatever looks like a key taken out."""
     for secret in secrets:
-        if secret:
-            text = text.replace(secret, "[key]")
+        for form in (secret, quote(secret, safe="")):
+            text = text.replace(form, "[key]")
     line = _KEY_LIKE.sub("[key]", one_line(text))
     return line if len(line) <= MAX_WORDS_CHARS else line[: MAX_WORDS_CHARS - 1] + "…"
 
