@@ -22,7 +22,7 @@ CJK_DIGITS = "零〇一二三四五六七八九两十百千"
 # Two characters at least, one of them a digit: 十分 is a word and no number.
 _CJK_NUMERAL = re.compile(f"(?=[{CJK_DIGITS}]*[一二三四五六七八九两])(?=[{CJK_DIGITS}]*[十百千])[{CJK_DIGITS}]{{2,}}")
 
-_LEARNED_ENDING = re.compile(r"(?:istic|ism|ency|ent|ance|ence|ancy|ant)$")
+_LEARNED_ENDING = re.compile(r"(?<=\w{4})(?:istic|ism|ency|ent|ance|ence|ancy|ant|ations?|ate)$|(?<=\w{5})ion$")
 _DEGREES = re.compile(r"\s?(?:°|度|degrees?\b)")
 _BELOW_ZERO = re.compile(r"(?:(?<![\w)])\s?[-−]|零下|minus )$")
 
@@ -130,13 +130,14 @@ def stem(word: str) -> str:
     for ending in ("ing", "ed"):
         base = word.removesuffix(ending)
         if base != word and len(base) > 2 and any(c in "aeiouy" for c in base):
-            word = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
+            word = base
             break
-    if len(word) > 7:
+    if len(word) > 6:
         word = _LEARNED_ENDING.sub("", word)
     if word.endswith("ly") and len(word) > 5:
         word = word[:-2]
-    return word.removesuffix("e") if len(word) > 3 else word
+    word = word.removesuffix("e") if len(word) > 3 else word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
 
 
 def _without_plural(word: str) -> str:

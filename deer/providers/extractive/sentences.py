@@ -33,6 +33,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 class Sentence:
     """A sentence or a table row. `quote` is an exact part of its text, `text` the same for reading.
 
+    `heading` is the one that it stands under, with the head of the first column for a row.
     `extended` is the quote together with the sentence before it in the paragraph, empty at the paragraph's start.
     """
 
@@ -154,7 +155,7 @@ class _Markdown:
         for line in self._lines[at + 2 : end]:
             quote = line.text.strip()
             if row := row_text(header, _cells(quote)):
-                yield Sentence(quote, row, self._heading, line.start, is_row=True)
+                yield Sentence(quote, row, f"{self._heading} {header[0]}".strip(), line.start, is_row=True)
 
     def _paragraph_end(self, at: int) -> int:
         end = at + 1
@@ -213,7 +214,7 @@ def _csv_rows(lines: Sequence[_Line]) -> Iterator[Sentence]:
         if header is None:
             header = cells
         elif len(cells) == len(header) and (row := row_text(header, cells)):
-            yield Sentence(line.text, row, "", line.start, is_row=True)
+            yield Sentence(line.text, row, header[0], line.start, is_row=True)
 
 
 def _delimiter(line: str) -> str:
