@@ -43,6 +43,11 @@ _COMPARISONS = (
         r"(?P<about>[^。？]*)[。？]*$"
     ),
 )
+_THAN = re.compile(
+    r"^(?:is|are|was|were|do|does|did|has|have)\s+(?P<one>[^,?]+?)\s+(?P<about>\w+er|(?:more|less)\s+\w+)\s+than\s+"
+    r"(?P<two>[^,?]+?)[?.!]*$",
+    re.IGNORECASE,
+)
 _SIDES = re.compile(rf"\s*,\s*(?:(?:{_JOIN}|or)\s+)?|\s+(?:{_JOIN}|or)\s+|[、和与跟及]|还是|相比", re.IGNORECASE)
 _ASPECT_JOINTS = re.compile(r",\s*(?:and\s+)?|\s+and\s+|[、和与及]")
 _LIST_OF_SUBJECT = re.compile(
@@ -111,6 +116,7 @@ def _names_subject(clause: str) -> bool:
 
 
 def _sides(topic: str) -> list[Facet]:
+    topic = _THAN.sub(r"compare \g<one> and \g<two> on \g<about>", topic)
     for pattern in _COMPARISONS:
         match = pattern.search(topic)
         if not match:

@@ -13,7 +13,7 @@ from deer.providers.terms import CJK, STOP_WORDS, stem, terms
 
 MAX_FIGURES = 12
 _CONTEXT_CHARS = 70
-_MIN_OVERLAP = 0.5
+_MIN_OVERLAP = 0.6
 
 _NUMBER = r"[-−–]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[-−]?\d+(?:\.\d+)?"
 _CJK_UNITS = (
