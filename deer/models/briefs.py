@@ -1,4 +1,4 @@
-"""What each role is told. A prompt is rendered from a brief; a model that is no language model answers from the brief itself.
+"""What each role is told: prompts are rendered from a brief, and a model that is no language model answers from it.
 
 Texts may be references while a brief travels in history; activities resolve them before anybody reads it.
 """
@@ -94,6 +94,7 @@ class JudgeBrief(Brief):
     round: int
     max_rounds: int
     max_steps: int
+    rejected: tuple[RejectedReply, ...] = ()
 
 
 class ReporterBrief(Brief):

@@ -4,9 +4,10 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from deer.models.briefs import CoordinatorBrief, JudgeBrief, PlannerBrief, ReporterBrief, StepBrief
+from deer.models.briefs import CoordinatorBrief, FindingBrief, JudgeBrief, PlannerBrief, ReporterBrief, StepBrief
 from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, Source
-from deer.models.plan import PlanDraft
+from deer.models.plan import PlanDraft, PlanRules, StepStatus
+from deer.models.request import ResearchRequest
 from deer.models.run import RunStatus, Usage
 from deer.models.texts import Model, StoredText, TextRef
 
@@ -30,6 +31,7 @@ class PlanRequest(Model):
     """Input of `write_plan`."""
 
     brief: PlannerBrief
+    rules: PlanRules
 
 
 class PlanReply(Model):
@@ -45,17 +47,19 @@ class JudgeRequest(Model):
     """Input of `judge_findings`."""
 
     brief: JudgeBrief
+    rules: PlanRules
 
 
 class Verdict(Model):
     """Result of `judge_findings`. A draft means that the plan should be revised, for `reason`.
 
-    A reply that cannot be used counts as enough, with the error in `notice`.
+    `error` is set, with the reply, when the reply could not be used.
     """
 
     reason: str
     draft: PlanDraft | None = None
-    notice: str | None = None
+    error: str | None = None
+    reply: StoredText = ""
     usage: Usage
 
 
@@ -106,6 +110,13 @@ class ToolReply(Model):
     error: str | None = None
 
 
+class AgentNote(StrEnum):
+    """A word of code to an agent whose last move cannot stand."""
+
+    MUST_SEARCH = "must_search"
+    SAY_SOMETHING = "say_something"
+
+
 class TurnRequest(Model):
     """Input of `take_turn`: one model call of a step.
 
@@ -119,14 +130,17 @@ class TurnRequest(Model):
     transcript: TextRef | None = None
     replies: tuple[ToolReply, ...] = ()
     is_last: bool = False
-    note: str | None = None
-    """A word of code to the agent, such as a reminder that it must search."""
+    note: AgentNote | None = None
 
 
 class TurnReply(Model):
-    """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing."""
+    """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing.
+
+    `submitted`: id of the call that handed the finding in, which wants a reply if the talk goes on; None otherwise.
+    """
 
     transcript: TextRef
+    submitted: str | None = None
     calls: tuple[ToolCall, ...] = ()
     finding: Finding | None = None
     usage: Usage
@@ -183,6 +197,20 @@ class CheckClaimsReply(Model):
     claims: dict[str, tuple[CheckedClaim, ...]]
 
 
+class JoinRequest(Model):
+    """Input of `join_findings`: findings to be put under their step titles without a model."""
+
+    title: str
+    findings: tuple[FindingBrief, ...]
+    locale: str
+
+
+class JoinedFindings(Model):
+    """Result of `join_findings`: Markdown with markers of source ids."""
+
+    text: StoredText
+
+
 class FinishReportRequest(Model):
     """Input of `finish_report`: the reporter's text, to be cleaned, renumbered and given its list of references."""
 
@@ -217,3 +245,22 @@ class SaveRunReply(Model):
     """Result of `save_run`: the name under which the TextStore has the record."""
 
     entry: str
+
+
+class StepRequest(Model):
+    """Input of the workflow `Step`. `run_id` is the workflow id of the run, which is told when the step is held."""
+
+    run_id: str
+    brief: StepBrief
+    request: ResearchRequest
+
+
+class StepOutcome(Model):
+    """Result of the workflow `Step`: a finding, or the reason why there is none. Sources and usage count either way."""
+
+    status: StepStatus
+    finding: Finding | None = None
+    reason: str | None = None
+    sources: tuple[Source, ...] = ()
+    usage: Usage = Usage()
+    notices: tuple[str, ...] = ()

@@ -58,6 +58,7 @@ class Source(Model):
     url: str
     title: str
     summary: str = ""
+    score: float | None = None
     texts: tuple[StoredText, ...] = ()
     read: bool = False
     aliases: tuple[str, ...] = ()

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from deer.models.texts import Model
 
+MAX_TITLE_CHARS = 300
+
 
 class StepType(StrEnum):
     """What kind of work a step is, and so which role does it."""
@@ -65,7 +67,19 @@ class PlanDraft(Model):
     title: str
     thought: str = ""
     has_enough_context: bool = False
-    locale: str | None = None
     steps: tuple[DraftStep, ...] = ()
     notices: tuple[str, ...] = ()
     """What the validation changed, in plain words."""
+
+
+class PlanRules(Model):
+    """What a draft is held to.
+
+    `known_ids`: the steps that its writer was shown. `finished_ids`: those of them that stay even when left out.
+    """
+
+    max_steps: int
+    known_ids: tuple[str, ...] = ()
+    finished_ids: tuple[str, ...] = ()
+    excess_is_cut: bool = False
+    """Whether steps above `max_steps` are cut, and told, instead of refused: set when asking again is over."""

@@ -10,6 +10,9 @@ from deer.models.evidence import CheckedClaim
 from deer.models.plan import StepStatus, StepType
 from deer.models.texts import Model
 
+RESEARCH_PHASE = "ResearchPhase"
+"""Name of the search attribute (a keyword) that holds a run's phase."""
+
 
 class Phase(StrEnum):
     """Where a run is. The same words stand in code, status, search attribute and UI."""

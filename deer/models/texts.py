@@ -48,9 +48,9 @@ def shown(text: StoredText) -> str:
 
 
 def full(text: StoredText) -> str:
-    """The text itself; ValueError when it is still a reference, which is a bug of the caller."""
+    """The text itself; TypeError when it is still a reference, which is a bug of the caller."""
     if isinstance(text, TextRef):
-        raise ValueError(f"text {text.sha256[:12]} was not resolved before use")
+        raise TypeError(f"text {text.sha256[:12]} was not resolved before use")
     return text
 
 

@@ -1,1 +1,4 @@
-"""The outside world as implementations of the ports. Importing this package does nothing."""
+"""The outside world behind the ports of `deer.ports`: models, search, pages and the store.
+
+Whatever a service answers becomes a value of `deer.models` or an error of `deer.errors`; no provider retries.
+"""

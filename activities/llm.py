@@ -1,0 +1,231 @@
+"""Every call of a model: one activity, one call, one typed result."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import TypeAdapter
+from temporalio import activity
+
+from activities.failures import translated
+from activities.heartbeats import beating
+from deer import parsing
+from deer.errors import FailureKind, InvalidInput, ServiceError
+from deer.models import (
+    AnyBrief,
+    ChatMessage,
+    ChatReply,
+    CoordinateRequest,
+    Finding,
+    HandOffDecision,
+    JudgeRequest,
+    PlanReply,
+    PlanRequest,
+    RawToolCall,
+    ReportReply,
+    ReportRequest,
+    Role,
+    Speaker,
+    TextRef,
+    ToolCall,
+    ToolName,
+    TurnReply,
+    TurnRequest,
+    Verdict,
+    full,
+)
+from deer.ports import ChatModel, ChatRequest, TextStore, offload, resolve, store_text
+from deer.prompts import agent_note, closing_message, output_for, render, tool_message, tools_for
+
+_TRANSCRIPT: TypeAdapter[tuple[ChatMessage, ...]] = TypeAdapter(tuple[ChatMessage, ...])
+MAX_FINDING_CHARS = 200_000
+MAX_TOPIC_CHARS = 1_000
+MAX_ANSWER_CHARS = 4_000
+MAX_TOPICS = 10
+_HANDOFF, _ANSWER = "handoff_to_planner", "direct_response"
+_REVISE, _RESPOND = "revise_plan", "respond"
+
+
+class ModelActivities:
+    """The calls that the roles make of their models."""
+
+    def __init__(self, model: ChatModel, store: TextStore) -> None:
+        self._model = model
+        self._store = store
+
+    @property
+    def all(self) -> list[Callable[..., Any]]:
+        """The activities, for registration with a worker."""
+        return [self.coordinate, self.write_plan, self.take_turn, self.judge_findings, self.write_report]
+
+    @activity.defn
+    async def coordinate(self, request: CoordinateRequest) -> HandOffDecision:
+        """Ask the coordinator: an answer of its own, or topics for the planner."""
+        async with beating():
+            with translated():
+                reply = await self._ask(Role.COORDINATOR, request.brief)
+        return _decision(reply, request)
+
+    @activity.defn
+    async def write_plan(self, request: PlanRequest) -> PlanReply:
+        """Ask the planner for a plan; a reply that breaks a rule comes back with the rule."""
+        async with beating():
+            with translated():
+                brief = await resolve(self._store, request.brief)
+                reply = await self._ask(Role.PLANNER, brief)
+                text = await offload(self._store, reply.content)
+        try:
+            if reply.was_cut:
+                raise InvalidInput("the reply was cut off by the output limit; write a shorter plan")
+            draft = parsing.parse_plan(parsing.json_object(_plan_text(reply)), request.rules)
+        except InvalidInput as error:
+            return PlanReply(draft=None, error=str(error), reply=text, usage=reply.usage)
+        return PlanReply(draft=draft, error=None, reply=text, usage=reply.usage)
+
+    @activity.defn
+    async def take_turn(self, request: TurnRequest) -> TurnReply:
+        """Ask a step's agent for its next move, and keep the conversation so far in the store."""
+        async with beating():
+            with translated():
+                messages = await self._conversation(request)
+                tools = () if request.is_last else tools_for(request.brief)
+                brief = await resolve(self._store, request.brief)
+                reply = await self._model.complete(
+                    ChatRequest(role=request.brief.role, brief=brief, messages=messages, tools=tools)
+                )
+                calls = _with_ids(reply.calls if tools else (), request.turn)
+                messages = (*messages, ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls))
+                transcript = await self._keep(messages)
+                submitted = next((call for call in calls if call.name == ToolName.SUBMIT_FINDING), None)
+                if submitted is not None:
+                    return await self._submission(submitted, calls, transcript, reply)
+                finding = None if calls else await self._plain_finding(reply.content)
+                offered = frozenset(tool.name for tool in tools)
+        return TurnReply(
+            transcript=transcript,
+            calls=tuple(parsing.parse_tool_call(call, offered) for call in calls),
+            finding=finding,
+            usage=reply.usage,
+        )
+
+    @activity.defn
+    async def judge_findings(self, request: JudgeRequest) -> Verdict:
+        """Ask whether the findings answer the question; a reply that breaks a rule comes back with the rule."""
+        async with beating():
+            with translated():
+                brief = await resolve(self._store, request.brief)
+                reply = await self._ask(Role.JUDGE, brief)
+        try:
+            return _verdict(reply, request)
+        except InvalidInput as error:
+            text = reply.content or "; ".join(call.arguments for call in reply.calls)
+            return Verdict(reason="", error=str(error), reply=text[:MAX_ANSWER_CHARS], usage=reply.usage)
+
+    @activity.defn
+    async def write_report(self, request: ReportRequest) -> ReportReply:
+        """Ask the reporter for the report, or for the rest of one that was cut. An empty one is asked for again."""
+        async with beating():
+            with translated():
+                brief = await resolve(self._store, request.brief)
+                reply = await self._ask(Role.REPORTER, brief)
+                if not _has_body(reply.content) and not request.brief.written:
+                    raise ServiceError("the reporter wrote nothing", FailureKind.MALFORMED, retryable=True)
+                text = await offload(self._store, full(brief.written) + reply.content)
+        return ReportReply(text=text, was_cut=reply.was_cut, usage=reply.usage)
+
+    async def _ask(self, role: Role, brief: AnyBrief) -> ChatReply:
+        return await self._model.complete(
+            ChatRequest(
+                role=role, brief=brief, messages=render(brief), tools=tools_for(brief), output=output_for(brief)
+            )
+        )
+
+    async def _conversation(self, request: TurnRequest) -> tuple[ChatMessage, ...]:
+        if request.transcript is None:
+            messages = render(await resolve(self._store, request.brief))
+        else:
+            messages = _TRANSCRIPT.validate_json(await self._store.get(request.transcript.sha256))
+        for reply in request.replies:
+            messages = (*messages, tool_message(await resolve(self._store, reply), request.brief.locale))
+        if request.note is not None:
+            messages = (*messages, agent_note(request.note, request.brief.locale))
+        if request.is_last:
+            messages = (*messages, closing_message(request.brief.locale))
+        return messages
+
+    async def _keep(self, messages: tuple[ChatMessage, ...]) -> TextRef:
+        return await store_text(self._store, _TRANSCRIPT.dump_json(messages).decode())
+
+    async def _submission(
+        self, submitted: RawToolCall, calls: tuple[RawToolCall, ...], transcript: TextRef, reply: ChatReply
+    ) -> TurnReply:
+        """The finding that was handed in; one that cannot be read is told to the model like any bad call."""
+        try:
+            finding = parsing.parse_finding(submitted)
+        except InvalidInput as error:
+            refused = ToolCall(id=submitted.id, name=submitted.name, error=str(error))
+            offered = frozenset(call.name for call in calls)
+            others = (parsing.parse_tool_call(call, offered) for call in calls if call.id != submitted.id)
+            return TurnReply(transcript=transcript, calls=(refused, *others), usage=reply.usage)
+        kept = finding.model_copy(update={"summary": await offload(self._store, str(finding.summary))})
+        return TurnReply(transcript=transcript, submitted=submitted.id, finding=kept, usage=reply.usage)
+
+    async def _plain_finding(self, content: str) -> Finding | None:
+        text = content.strip()[:MAX_FINDING_CHARS]
+        return Finding(summary=await offload(self._store, text)) if text else None
+
+
+def _decision(reply: ChatReply, request: CoordinateRequest) -> HandOffDecision:
+    """What the coordinator's calls mean. A question that it answered without a tool call goes to research."""
+    locale = request.brief.locale
+    topics: list[str] = []
+    answer: str | None = None
+    for call in reply.calls:
+        try:
+            given = parsing.arguments_of(call)
+        except InvalidInput:
+            continue  # without its arguments a hand-off still is one: the question itself is the topic
+        if not request.brief.locale_is_fixed:
+            locale = parsing.sane_locale(str(given.get("locale", ""))) or locale
+        if call.name == _HANDOFF and (topic := str(given.get("research_topic") or "").strip()):
+            topics.append(topic[:MAX_TOPIC_CHARS])
+        elif call.name == _ANSWER and (message := str(given.get("message") or "").strip()):
+            answer = message[:MAX_ANSWER_CHARS]
+    if answer is not None and not topics:
+        return HandOffDecision(locale=locale, answer=answer, usage=reply.usage)
+    topics = list(dict.fromkeys(topics)) or [request.brief.question]
+    return HandOffDecision(locale=locale, topics=tuple(topics[:MAX_TOPICS]), usage=reply.usage)
+
+
+def _plan_text(reply: ChatReply) -> str:
+    """The plan's JSON: the text, or the arguments of a tool call by an endpoint that prefers those."""
+    return reply.content or next((call.arguments for call in reply.calls), "")
+
+
+def _verdict(reply: ChatReply, request: JudgeRequest) -> Verdict:
+    for call in reply.calls:
+        given = parsing.arguments_of(call)
+        reason = str(given.get("reason") or "").strip()[:MAX_TOPIC_CHARS]
+        if call.name == _RESPOND:
+            return Verdict(reason=reason or "the findings are enough", usage=reply.usage)
+        if call.name == _REVISE:
+            plan = request.brief.plan
+            draft = parsing.parse_plan({"title": plan.title, "thought": reason, **given}, request.rules)
+            return Verdict(reason=reason or "the findings are not enough", draft=draft, usage=reply.usage)
+    raise InvalidInput("the judge called neither respond nor revise_plan")
+
+
+def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, ...]:
+    """Tool calls whose ids are there and differ: replies are matched to calls by id."""
+    seen: set[str] = set()
+    named = []
+    for at, call in enumerate(calls):
+        if not call.id or call.id in seen:
+            call = call.model_copy(update={"id": f"call_{turn}_{at}"})
+        seen.add(call.id)
+        named.append(call)
+    return tuple(named)
+
+
+def _has_body(report: str) -> bool:
+    """Whether a report has more than headings."""
+    return any(line.strip() and not line.lstrip().startswith("#") for line in report.splitlines())

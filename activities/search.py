@@ -1,0 +1,91 @@
+"""Searches: the web engines and the collections of documents, each query of a run answered once."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from temporalio import activity
+
+from activities.failures import translated
+from activities.heartbeats import beating
+from deer.answers import AnsweredOnce
+from deer.errors import FailureKind, ServiceError
+from deer.models import SUMMARY_CHARS, FoundSource, Hit, SearchReply, SearchRequest
+from deer.ports import DocumentSearch, SearchEngine, SearchQuery, TextStore, store_text
+
+
+class SearchActivities:
+    """Looking for sources."""
+
+    def __init__(
+        self,
+        engine: SearchEngine | None,
+        documents: DocumentSearch,
+        store: TextStore,
+        *,
+        default_documents: tuple[str, ...] = (),
+    ) -> None:
+        """`engine` None: no web search here. `default_documents` are searched by runs that name none."""
+        self._engine = engine
+        self._documents = documents
+        self._store = store
+        self._default_documents = default_documents
+        self._answers = AnsweredOnce(store)
+
+    @property
+    def all(self) -> list[Callable[..., Any]]:
+        """The activities, for registration with a worker."""
+        return [self.search_web]
+
+    @activity.defn
+    async def search_web(self, request: SearchRequest) -> SearchReply:
+        """Search once; the same request in the same run is answered from the store, without being paid for."""
+        entry = _entry_name(request)
+        async with beating():
+            with translated():
+                reply, was_asked = await self._answers.get(entry, SearchReply, lambda: self._search(request))
+                return reply.model_copy(update={"was_paid": was_asked})
+
+    async def _search(self, request: SearchRequest) -> SearchReply:
+        query = SearchQuery(
+            text=request.query,
+            max_results=request.max_results,
+            topic=request.topic,
+            depth=request.depth,
+            allowed_domains=request.allowed_domains,
+            denied_domains=request.denied_domains,
+        )
+        hits: list[Hit] = []
+        notices: list[str] = []
+        collections = request.documents or self._default_documents
+        if collections:
+            hits.extend(await self._documents.search(collections, query))
+        if self._engine is not None and request.web:
+            try:
+                hits.extend(await self._engine.search(query))
+            except ServiceError as error:
+                if not hits:
+                    raise
+                notices.append(f"web search failed, documents only: {error}")
+        elif not collections:
+            raise ServiceError("no search is set up for this run", FailureKind.REJECTED)
+        return SearchReply(sources=await self._found(hits), was_paid=True, notices=tuple(notices))
+
+    async def _found(self, hits: Sequence[Hit]) -> tuple[FoundSource, ...]:
+        return tuple([await self._found_source(hit) for hit in hits if hit.url])
+
+    async def _found_source(self, hit: Hit) -> FoundSource:
+        """The summary travels in history; a longer text is stored, so that quotes from it can be checked."""
+        is_longer = len(hit.content) > SUMMARY_CHARS
+        return FoundSource(
+            url=hit.url,
+            title=hit.title or hit.url,
+            summary=hit.content[:SUMMARY_CHARS],
+            score=hit.score,
+            text=await store_text(self._store, hit.content) if is_longer else None,
+        )
+
+
+def _entry_name(request: SearchRequest) -> str:
+    key = hashlib.sha256(request.model_dump_json(exclude={"run_id"}).encode()).hexdigest()
+    return f"answered/{request.run_id}/searches/{key}"

@@ -1,0 +1,173 @@
+"""The commands: what each takes, and which module does it."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import typer
+
+from deer.cli import options as o
+
+app = typer.Typer(
+    name="starter.py",
+    help="Deep research on Temporal: a question becomes an approved plan, researched steps and a cited report.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+# Modules of the commands are imported inside them: --help must not wait for Temporal's client.
+
+
+@app.command()
+def research(
+    question: o.Question,
+    auto_accept: o.AutoAccept = False,
+    detach: o.Detach = False,
+    run_id: o.NewId = None,
+    documents: o.Documents = None,
+    output: o.Output = None,
+    locale: o.Locale = None,
+    max_steps: o.MaxSteps = None,
+    max_rounds: o.MaxRounds = None,
+    max_turns: o.MaxTurns = None,
+    max_edits: o.MaxEdits = None,
+    max_parallel_steps: o.MaxParallelSteps = None,
+    max_search_results: o.MaxSearchResults = None,
+    report_style: o.ReportStyleName = None,
+    deep_thinking: o.DeepThinking = False,
+    no_look_around: o.NoLookAround = False,
+    no_web_search: o.NoWebSearch = False,
+    review_deadline: o.ReviewDeadline = None,
+    on_review_deadline: o.OnReviewDeadline = None,
+    allow_domain: o.AllowDomain = None,
+    deny_domain: o.DenyDomain = None,
+    requested_by: o.RequestedBy = None,
+    as_json: o.Json = False,
+) -> None:
+    """Research a question to a printed and saved report."""
+    from deer.cli.research import Wishes
+    from deer.cli.research import research as do_research
+
+    asked = {
+        "auto_accept": auto_accept,
+        "locale": locale,
+        "max_steps": max_steps,
+        "max_rounds": max_rounds,
+        "max_turns": max_turns,
+        "max_edits": max_edits,
+        "max_parallel_steps": max_parallel_steps,
+        "max_search_results": max_search_results,
+        "report_style": report_style,
+        "deep_thinking": deep_thinking,
+        "look_around": not no_look_around,
+        "web_search": not no_web_search,
+        "review_deadline": review_deadline,
+        "review_deadline_policy": on_review_deadline,
+        "allowed_domains": tuple(allow_domain or ()),
+        "denied_domains": tuple(deny_domain or ()),
+        "requested_by": requested_by,
+    }
+    wishes = Wishes(run_id=run_id, detach=detach, documents=documents, output=output, as_json=as_json)
+    _end_with(do_research(question, asked, wishes))
+
+
+@app.command()
+def follow(run_id: o.RunId, output: o.Output = None, as_json: o.Json = False) -> None:
+    """Follow a run to its end, or to where it waits."""
+    from deer.cli import research as following
+
+    _end_with(following.follow(run_id, output, as_json=as_json))
+
+
+@app.command()
+def show(run_id: o.RunId, as_json: o.Json = False) -> None:
+    """Show phase, plan, steps, sources and spending of a run."""
+    from deer.cli import runs
+
+    _end_with(runs.show(run_id, as_json=as_json))
+
+
+@app.command("list")
+def list_runs(as_json: o.Json = False) -> None:
+    """Show all runs, those that wait for a person first."""
+    from deer.cli import runs
+
+    _end_with(runs.list_all(as_json=as_json))
+
+
+@app.command()
+def report(run_id: o.RunId, form: o.Format = "md", output: o.Output = None, as_json: o.Json = False) -> None:
+    """Print a run's report, or write it into a file."""
+    from deer.cli import runs
+
+    _end_with(runs.report(run_id, form, output, as_json=as_json))
+
+
+@app.command()
+def approve(run_id: o.RunId, revision: o.Revision = None, detach: o.Detach = False, as_json: o.Json = False) -> None:
+    """Accept the plan that a run waits with."""
+    from deer.cli import deciding
+
+    _end_with(deciding.approve(run_id, revision, detach=detach, as_json=as_json))
+
+
+@app.command()
+def edit(
+    run_id: o.RunId,
+    feedback: o.Feedback = None,
+    plan: o.PlanFile = None,
+    revision: o.Revision = None,
+    detach: o.Detach = False,
+    as_json: o.Json = False,
+) -> None:
+    """Change a waiting plan in words, or replace it."""
+    from deer.cli import deciding
+
+    _end_with(deciding.edit(run_id, feedback, plan, revision, detach=detach, as_json=as_json))
+
+
+@app.command()
+def answer(run_id: o.RunId, text: o.AnswerText, detach: o.Detach = False, as_json: o.Json = False) -> None:
+    """Answer what a run asks."""
+    from deer.cli import deciding
+
+    _end_with(deciding.answer(run_id, text, detach=detach, as_json=as_json))
+
+
+@app.command()
+def retry(run_id: o.RunId, detach: o.Detach = False, as_json: o.Json = False) -> None:
+    """Let a run go on once its trouble is mended."""
+    from deer.cli import deciding
+
+    _end_with(deciding.retry(run_id, detach=detach, as_json=as_json))
+
+
+@app.command()
+def cancel(run_id: o.RunId, as_json: o.Json = False) -> None:
+    """End a run; its work so far stays readable."""
+    from deer.cli import deciding
+
+    _end_with(deciding.cancel(run_id, as_json=as_json))
+
+
+@app.command()
+def server(port: o.Port = None, as_json: o.Json = False) -> None:
+    """Run the embedded Temporal server alone, until it is stopped."""
+    from deer.cli.serving import run_server
+    from deer.config import load_settings
+
+    _end_with(run_server(load_settings(), port))
+
+
+@app.command()
+def serve(until_idle: o.UntilIdle = False, as_json: o.Json = False) -> None:
+    """Run server and worker, and carry all open runs on."""
+    from deer.cli.serving import run_serve
+    from deer.config import load_settings
+
+    _end_with(run_serve(load_settings(), until_idle))
+
+
+def _end_with(command: Coroutine[Any, Any, int]) -> None:  # coroutines yield and take nothing here
+    raise typer.Exit(asyncio.run(command))

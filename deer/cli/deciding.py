@@ -1,0 +1,103 @@
+"""`approve`, `edit`, `answer`, `retry` and `cancel`: the human's side of a run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from deer.cli.exits import ExitCode
+from deer.cli.handles import RunHandle, TemporalRun, no_such_run
+from deer.cli.plan_files import read_plan_file
+from deer.cli.printing import Printer
+from deer.cli.reading import read_record, read_status, wait_until_closed
+from deer.cli.research import follow_to_stop, leave_in_background
+from deer.cli.reviewing import approval, edit_by_plan, edit_by_words
+from deer.cli.session import Session, open_session
+from deer.config import load_settings
+from deer.errors import InvalidInput, NotFound, Refused
+from deer.messages import ControlAction
+
+
+async def approve(run_id: str, revision: int | None, *, detach: bool, as_json: bool) -> ExitCode:
+    """Accept the plan that waits; with `revision` only if it is that one."""
+    return await _send(run_id, "review", approval(revision), detach=detach, as_json=as_json)
+
+
+async def edit(
+    run_id: str, feedback: str | None, plan: Path | None, revision: int | None, *, detach: bool, as_json: bool
+) -> ExitCode:
+    """Change the plan that waits, by words or by another plan. Raises InvalidInput unless exactly one is given."""
+    if (feedback is None) == (plan is None):
+        raise InvalidInput("give either --feedback TEXT or --plan FILE", "edit")
+    if plan is not None:
+        review = edit_by_plan(read_plan_file(plan), revision)
+    elif feedback is not None and feedback.strip():
+        review = edit_by_words(feedback.strip(), revision)
+    else:
+        raise InvalidInput("the text is empty; say what the plan should change", "--feedback")
+    return await _send(run_id, "review", review, detach=detach, as_json=as_json)
+
+
+async def answer(run_id: str, text: str, *, detach: bool, as_json: bool) -> ExitCode:
+    """Answer the question that a run asked."""
+    if not text.strip():
+        raise InvalidInput("the answer is empty", "TEXT")
+    return await _send(run_id, "answer", {"text": text.strip()}, detach=detach, as_json=as_json)
+
+
+async def retry(run_id: str, *, detach: bool, as_json: bool) -> ExitCode:
+    """Let a run that needed attention try again."""
+    return await _send(run_id, "control", {"action": ControlAction.RETRY.value}, detach=detach, as_json=as_json)
+
+
+async def cancel(run_id: str, *, as_json: bool) -> ExitCode:
+    """End a run; what it has found so far stays in its record."""
+    printer = Printer(as_json=as_json)
+    async with open_session(load_settings(), runs_worker=True) as session:
+        run = TemporalRun(session.client, run_id)
+        await _refuse_finished(run, session)
+        await run.cancel()
+        if session.embedded:  # the worker of this command carries the request out
+            await wait_until_closed(run)
+        printer.say(f"run {run_id} is being cancelled" if not session.embedded else f"run {run_id} is cancelled")
+        if as_json:
+            printer.status_json(await read_status(run, session.store, asks_worker=session.has_worker))
+    return ExitCode.DONE
+
+
+async def _send(
+    run_id: str,
+    update: str,
+    message: Mapping[str, Any],  # a message of deer.messages
+    *,
+    detach: bool,
+    as_json: bool,
+) -> ExitCode:
+    """Send a message; on the embedded server then follow the run, unless it shall go on in the background."""
+    printer = Printer(as_json=as_json)
+    settings = load_settings()
+    async with open_session(settings, runs_worker=True) as session:
+        run = TemporalRun(session.client, run_id)
+        await _refuse_finished(run, session)
+        await run.update(update, message)
+        printer.say(f"run {run_id} has taken it")
+        if session.embedded and not detach:
+            return await follow_to_stop(run, session, settings, printer)
+        if session.embedded:
+            return await leave_in_background(run, session, settings, printer)
+        if as_json:
+            printer.status_json(await read_status(run, session.store))
+    return ExitCode.DONE
+
+
+async def _refuse_finished(run: RunHandle, session: Session) -> None:
+    """Say that a run is over before Temporal says it in its own words. Raises Refused and NotFound."""
+    try:
+        standing = await run.standing()
+        phase = None if standing.is_open else standing.phase
+    except NotFound:
+        record = await read_record(session.store, run.id)
+        if record is None:
+            raise no_such_run(run.id) from None
+        phase = record.phase
+    if phase is not None:
+        raise Refused(f"run {run.id} has already finished ({phase.value})")

@@ -1,0 +1,120 @@
+"""Watching a run until it ends or waits for a person: one reader that asks the run and its steps what is new."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from deer.cli.exits import Unfinished
+from deer.cli.handles import RunHandle
+from deer.errors import NoServer, NotFound, Refused
+from deer.models import Phase, ProgressEntry, ProgressPage, RunStatus
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often to ask, and how long to bear that nobody answers, in seconds.
+
+    `before_warning`: how long a silence lasts before it is told; more than nothing where a worker is on its way.
+    """
+
+    between_questions: float = 0.4
+    before_warning: float = 0.0
+    without_answer: float = 60.0
+
+
+class Display(Protocol):
+    """Where progress is shown."""
+
+    def show_entries(self, entries: Iterable[ProgressEntry]) -> None:
+        """What happened, oldest first."""
+        ...
+
+    def show_warning(self, text: str) -> None:
+        """Something the watcher should know that the run did not say."""
+        ...
+
+
+class Follower:
+    """Follows one run; it remembers what it has shown, so that it may be asked again after a stop."""
+
+    def __init__(self, run: RunHandle, no_worker_hint: str, patience: Patience | None = None) -> None:
+        self._run = run
+        self._hint = no_worker_hint
+        self._patience = patience or Patience()
+        self._cursor = ""
+        self._step_cursors: dict[str, str] = {}
+        self._silent_since: float | None = None
+        self._has_warned = False
+
+    async def until_stop(self, display: Display, show_picture: Callable[[RunStatus], None] | None = None) -> Phase:
+        """Show what happens until the run ends or waits for a person; returns that phase.
+
+        `show_picture`, where there is one, is given the whole run whenever progress was read.
+        Raises Unfinished when nobody has answered for as long as patience lasts, and NotFound.
+        """
+        standing = await self._run.standing()
+        if not standing.is_open:
+            return standing.phase
+        while True:
+            asked_at = time.monotonic()
+            try:
+                page = await self._run.progress(self._cursor)
+            except (NoServer, Refused) as silence:
+                if stop := await self._stop_without_worker(silence, asked_at, display):
+                    return stop
+            else:
+                await self._show(page, display)
+                if show_picture is not None:
+                    await self._show_picture(show_picture)
+                if page.phase.is_end or page.phase.waits_for_a_person:
+                    return page.phase
+            await asyncio.sleep(self._patience.between_questions)
+
+    async def _show(self, page: ProgressPage, display: Display) -> None:
+        if self._has_warned:
+            display.show_warning("a worker answers again")
+        self._silent_since, self._has_warned = None, False
+        self._cursor = page.cursor
+        ended = set(self._step_cursors) - set(page.running_steps)
+        of_steps = await asyncio.gather(*(self._step_entries(step) for step in (*sorted(ended), *page.running_steps)))
+        for step in ended:
+            del self._step_cursors[step]
+        entries = sorted((*page.entries, *(entry for some in of_steps for entry in some)), key=lambda entry: entry.at)
+        display.show_entries(entries)
+
+    async def _step_entries(self, step: str) -> tuple[ProgressEntry, ...]:
+        """What is new in a step. A step that cannot answer now is asked again; its parent tells how it ended."""
+        try:
+            page = await self._run.progress(self._step_cursors.get(step, ""), step)
+        except (NoServer, NotFound, Refused):
+            return ()
+        self._step_cursors[step] = page.cursor
+        return page.entries
+
+    async def _show_picture(self, show_picture: Callable[[RunStatus], None]) -> None:
+        try:
+            show_picture(await self._run.status())
+        except (NoServer, Refused):
+            return  # the next question for progress will say that nobody answers
+
+    async def _stop_without_worker(
+        self, silence: NoServer | Refused, asked_at: float, display: Display
+    ) -> Phase | None:
+        """The phase of a run that stands still anyway; else None, after saying once that nobody answers."""
+        try:
+            standing = await self._run.standing()
+        except NoServer as error:
+            silence = error
+        else:
+            if not standing.is_open or standing.phase.waits_for_a_person:
+                return standing.phase
+        self._silent_since = self._silent_since or asked_at
+        silent_seconds = time.monotonic() - self._silent_since
+        if not self._has_warned and silent_seconds >= self._patience.before_warning:
+            self._has_warned = True
+            display.show_warning(f"{silence}; {self._hint}")
+        if silent_seconds >= self._patience.without_answer:
+            raise Unfinished(f"gave up after {self._patience.without_answer:.0f} s: {silence}; {self._hint}")
+        return None

@@ -1,0 +1,182 @@
+"""Runs, plans and lists as tables and lines for a terminal."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deer.cli.durations import age
+from deer.cli.exits import CALL, one_line
+from deer.cli.listing import ListedRun
+from deer.models import HandOff, Phase, PlanStatus, ProgressEntry, RunStatus, StepStatus, Usage
+
+_LOOK_OF_STEP = {
+    StepStatus.PENDING: ("·", "dim"),
+    StepStatus.RUNNING: ("▶", "cyan"),
+    StepStatus.DONE: ("✓", "green"),
+    StepStatus.FAILED: ("✗", "red"),
+    StepStatus.SKIPPED: ("–", "yellow"),
+}
+_LATEST_HANDOFFS = 4
+_FINDING_CHARS = 300
+
+
+def plan_table(plan: PlanStatus, *, with_status: bool) -> Table:
+    """A plan with one row a step; `with_status` adds how far each has come."""
+    table = Table(box=box.ROUNDED, title=f"Plan {plan.revision}: {one_line(plan.title)}", title_justify="left")
+    for heading in ("", "Step") if with_status else ("Step",):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("Type", no_wrap=True)
+    table.add_column("Title", overflow="fold", ratio=2)
+    table.add_column("Description", overflow="fold", ratio=3)
+    table.add_column("After", overflow="fold")
+    for step in plan.steps:
+        mark, style = _LOOK_OF_STEP[step.status]
+        cells = [step.id, step.step_type.value, one_line(step.title), _readable(step.description)]
+        cells.append(", ".join(step.depends_on) or "-")
+        row = [Text(cell) for cell in cells]
+        table.add_row(*([Text(mark, style)] if with_status else []), *row)
+    return table
+
+
+def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) -> Group:
+    """Everything about a run on one page, as `show` prints it."""
+    parts: list[RenderableType] = [_head(status)]
+    if status.plan is not None:
+        parts.append(plan_table(status.plan, with_status=True))
+        parts.extend(_step_outcomes(status.plan))
+    if status.sources:
+        parts.append(_sources_line(status))
+    parts.append(Text(f"Spent: {spending(status.usage)}"))
+    parts.extend(Text(f"Notice: {_readable(notice)}", "yellow") for notice in status.notices)
+    if status.handoffs:
+        parts.extend(_handoff_lines(status.handoffs[-_LATEST_HANDOFFS:]))
+    if status.answer:
+        parts.append(Text(f"Answer: {_readable(status.answer)}"))
+    if status.report is not None:
+        where = status.report.path or f"print it with: {CALL} report {status.id}"
+        parts.append(Text(f"Report: {where}"))
+    parts.extend(Text(line, "bold") for line in ways_on(status))
+    if ui_address:
+        parts.append(Text(f"In Temporal: {temporal_page(ui_address, status.id)}"))
+    return Group(*parts)
+
+
+def live_picture(status: RunStatus, latest: Iterable[ProgressEntry]) -> Group:
+    """A run at work: phase, hand-offs, plan and spending. `latest`: the last entry of each step, shown beside it."""
+    doing = {entry.step_id: one_line(entry.text) for entry in latest if entry.step_id}
+    parts: list[RenderableType] = [_head(status)]
+    parts.extend(_handoff_lines(status.handoffs[-_LATEST_HANDOFFS:]))
+    if status.plan is not None:
+        table = Table(box=None, show_header=False, padding=(0, 1))
+        for column in range(3):
+            table.add_column(no_wrap=True, overflow="ellipsis", ratio=None if column < 2 else 1)
+        for step in status.plan.steps:
+            mark, style = _LOOK_OF_STEP[step.status]
+            line = Text(one_line(step.title))
+            if step.status is StepStatus.RUNNING and step.id in doing:
+                line.append(f"  {doing[step.id]}", "dim")
+            table.add_row(Text(mark, style), Text(step.id), line)
+        parts.append(table)
+    parts.append(Text(f"Spent: {spending(status.usage)}", "dim"))
+    return Group(*parts)
+
+
+def entry_line(entry: ProgressEntry) -> str:
+    """One line of progress: local time, step, what happened."""
+    step = f"[{entry.step_id}] " if entry.step_id else ""
+    return f"{entry.at.astimezone():%H:%M:%S} {step}{one_line(entry.text)}"
+
+
+def list_lines(runs: Sequence[ListedRun], now: datetime) -> list[Text]:
+    """Runs, one a line: phase, name, age and question. Only the question may be cut, by whoever prints the line."""
+    longest = max((len(run.id) for run in runs), default=0)
+    lines = []
+    for run in runs:
+        passed = age(run.started_at, now) if run.started_at else "-"
+        line = Text(f"{run.phase.value:<20}", _style_of(run.phase), end="")
+        line.append(f"{run.id:<{longest}}  {passed:>6}  {one_line(run.question)}", "default not bold")
+        lines.append(line)
+    return lines
+
+
+def ways_on(status: RunStatus) -> list[str]:
+    """What to type so that a waiting run goes on; empty for one that does not wait."""
+    if status.phase is Phase.AWAITING_REVIEW:
+        return [
+            f"Accept the plan:  {CALL} approve {status.id}",
+            f'Change the plan:  {CALL} edit {status.id} --feedback "what should change"',
+        ]
+    if status.phase is Phase.CLARIFYING:
+        return [f'Answer:  {CALL} answer {status.id} "your answer"']
+    if status.phase in {Phase.NEEDS_ATTENTION, Phase.PAUSED}:
+        return [f"Once that is mended:  {CALL} retry {status.id}"]
+    return []
+
+
+def temporal_page(ui_address: str, run_id: str) -> str:
+    """The run's page in the web interface of the embedded server."""
+    return f"{ui_address}/namespaces/default/workflows/{run_id}"
+
+
+def spending(usage: Usage) -> str:
+    """What a run has spent, in words."""
+    counts = [
+        f"{usage.model_calls} model calls",
+        f"{usage.input_tokens:,} + {usage.output_tokens:,} tokens",
+        f"{usage.searches} searches",
+        f"{usage.pages} pages",
+    ]
+    if usage.code_cells:
+        counts.append(f"{usage.code_cells} code cells")
+    if usage.cost_usd:
+        counts.append(f"{usage.cost_usd:.4f} USD")
+    return ", ".join(counts)
+
+
+def _head(status: RunStatus) -> Text:
+    head = Text()
+    head.append(f"{status.id}  ", "bold").append(status.phase.value, _style_of(status.phase))
+    if status.max_rounds > 1:
+        head.append(f"  round {status.round} of {status.max_rounds}", "dim")
+    if status.reason:
+        head.append(f"\n{_readable(status.reason)}")
+    return head.append(f"\n{_readable(status.question)}", "italic")
+
+
+def _step_outcomes(plan: PlanStatus) -> list[Text]:
+    lines = []
+    for step in plan.steps:
+        if step.reason:
+            lines.append(Text(f"{step.id} {step.status.value}: {_readable(step.reason)}"))
+        elif step.finding:
+            finding = one_line(step.finding)
+            cut = finding if len(finding) <= _FINDING_CHARS else f"{finding[:_FINDING_CHARS]}…"
+            lines.append(Text(f"{step.id} found: {cut}"))
+    return lines
+
+
+def _sources_line(status: RunStatus) -> Text:
+    cited, read = sum(source.cited for source in status.sources), sum(source.read for source in status.sources)
+    return Text(f"Sources: {cited} cited, {read} read, {len(status.sources)} seen")
+
+
+def _handoff_lines(handoffs: Sequence[HandOff]) -> list[Text]:
+    return [
+        Text(f"{handoff.at.astimezone():%H:%M:%S} {handoff.sender} → {handoff.to}: {one_line(handoff.reason)}", "dim")
+        for handoff in handoffs
+    ]
+
+
+def _style_of(phase: Phase) -> str:
+    if phase.waits_for_a_person:
+        return "bold yellow"
+    return "red" if phase in {Phase.FAILED, Phase.CANCELLED} else "green" if phase.is_end else "cyan"
+
+
+def _readable(text: str) -> str:
+    """A text of several lines without the control characters that would steer a terminal."""
+    return "\n".join(one_line(line) for line in text.strip().splitlines())

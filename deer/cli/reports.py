@@ -1,0 +1,42 @@
+"""Reports in files."""
+
+import os
+from pathlib import Path
+
+from deer.errors import Refused
+from deer.models import RunStatus
+
+
+def report_path(data_dir: Path, run_id: str) -> Path:
+    """Where a run's report is saved unless a person names another file."""
+    return data_dir / "reports" / f"{run_id}.md"
+
+
+def save_text(path: Path, text: str) -> Path:
+    """Write a text into a file, whole or not at all; returns its absolute path. Raises Refused naming the file."""
+    path = path.resolve()
+    whole = text if text.endswith("\n") else f"{text}\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
+            path.write_text(whole, encoding="utf-8")
+        else:
+            beside = path.with_name(f".{path.name}.{os.getpid()}")
+            beside.write_text(whole, encoding="utf-8")
+            beside.replace(path)
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}; name another file with --output") from error
+    return path
+
+
+def with_path(status: RunStatus, path: Path | None) -> RunStatus:
+    """The status with the place of its saved report; None leaves it as it is."""
+    if status.report is None or path is None:
+        return status
+    return status.model_copy(update={"report": status.report.model_copy(update={"path": str(path)})})
+
+
+def with_saved_path(status: RunStatus, data_dir: Path) -> RunStatus:
+    """The status with the place of its report, where this machine has it."""
+    path = report_path(data_dir, status.id).absolute()
+    return with_path(status, path if path.is_file() else None)

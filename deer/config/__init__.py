@@ -1,0 +1,16 @@
+"""Settings: where they are written, what they may be, and what follows from them."""
+
+from deer.config.endpoints import ModelSettings, ModelTier, SearchApi, TemporalSettings
+from deer.config.loading import load_settings
+from deer.config.settings import Deployment, Services, Settings
+
+__all__ = [
+    "Deployment",
+    "ModelSettings",
+    "ModelTier",
+    "SearchApi",
+    "Services",
+    "Settings",
+    "TemporalSettings",
+    "load_settings",
+]

@@ -1,0 +1,161 @@
+"""What the program talks to: models, search engines and the Temporal server, as settings describe them.
+
+The description of a field says what is allowed; an error about the field repeats it.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, SecretStr, Tag
+
+from deer.models import Role
+
+
+def _checked_address(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("not an http or https address")
+    return address.rstrip("/")
+
+
+def _not_a_boolean(value: object) -> object:
+    # Pydantic would take true for 1; and of our own errors it reports ValueError only.
+    if isinstance(value, bool):
+        raise ValueError("a boolean is no number")
+    return value
+
+
+HttpAddress = Annotated[str, AfterValidator(_checked_address)]
+"""An http or https address without credentials; a slash at its end is taken off."""
+
+WholeNumber = Annotated[int, BeforeValidator(_not_a_boolean)]
+Price = Annotated[float, BeforeValidator(_not_a_boolean), Field(ge=0, allow_inf_nan=False)]
+
+ADDRESS_RULE = "an http or https address without user name or password"
+PRICE_RULE = "a number of USD per million tokens, 0 or more"
+
+
+class ModelTier(StrEnum):
+    """The two models of a deployment, by what they are for."""
+
+    BASIC = "basic"
+    REASONING = "reasoning"
+
+
+class ModelSettings(BaseModel):
+    """A language model. As written, parts may be missing; `Settings.model_for` fills them in.
+
+    `model`: None takes the only model that the endpoint lists.
+    `base_url`: None is the default address of the `openai` package.
+    `token_limit`: how many tokens a request may have, None when nobody said.
+    `takes_tools`: False keeps a reasoning model away from the roles that call tools.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: Annotated[str | None, Field(min_length=1, description="the name of a model")] = None
+    base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
+    token_limit: Annotated[WholeNumber | None, Field(ge=1_000, description="a number of tokens, 1000 or more")] = None
+    input_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None
+    output_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None
+    takes_tools: Annotated[bool, Field(description="true or false")] = True
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Whether it says where to call, if only by a key for the default address."""
+        return self.base_url is not None or self.api_key is not None
+
+
+TIER_TAG, MODEL_TAG = "tier", "model-settings"
+"""Branches of a role's model; pydantic puts them into the path of an error."""
+
+
+def _table_of(written: object) -> object:
+    return {"model": written} if isinstance(written, str) else written
+
+
+def _kind_of_role_model(written: Any) -> str:  # Any: whatever a file holds
+    return TIER_TAG if isinstance(written, str) and written in set(ModelTier) else MODEL_TAG
+
+
+WrittenModel = Annotated[ModelSettings, BeforeValidator(_table_of)]
+"""A model written as a name or as a table."""
+
+RoleModel = Annotated[
+    Annotated[ModelTier, Tag(TIER_TAG)] | Annotated[WrittenModel, Tag(MODEL_TAG)], Discriminator(_kind_of_role_model)
+]
+"""The model of one role: a tier, a name or a table."""
+
+RoleModels = Mapping[Role, RoleModel]
+
+
+class SearchApi(StrEnum):
+    """The search engines there are."""
+
+    TAVILY = "tavily"
+    DOCUMENTS = "documents"
+
+
+TEMPORAL_VARIABLES = frozenset(
+    f"TEMPORAL_{name}"
+    for name in (
+        "ADDRESS",
+        "NAMESPACE",
+        "PROFILE",
+        "CONFIG_FILE",
+        "API_KEY",
+        "TLS",
+        "TLS_CLIENT_CERT_PATH",
+        "TLS_CLIENT_CERT_DATA",
+        "TLS_CLIENT_KEY_PATH",
+        "TLS_CLIENT_KEY_DATA",
+        "TLS_SERVER_CA_CERT_PATH",
+        "TLS_SERVER_CA_CERT_DATA",
+        "TLS_SERVER_NAME",
+        "TLS_DISABLE_HOST_VERIFICATION",
+        "CODEC_ENDPOINT",
+        "CODEC_AUTH",
+    )
+)
+"""Temporal's own variables, which `temporalio.envconfig` reads; `TEMPORAL_GRPC_META_*` comes on top."""
+
+TEMPORAL_METADATA_PREFIX = "TEMPORAL_GRPC_META_"
+
+_HOST_AND_PORT = re.compile(r"^(\[[0-9A-Fa-f:.]+\]|[^\s:/@]+):\d{1,5}$")
+
+
+def _checked_temporal_address(address: str) -> str:
+    if not _HOST_AND_PORT.match(address):
+        raise ValueError("not host:port")
+    return address
+
+
+class TemporalSettings(BaseModel):
+    """Where Temporal is. `variables` holds every TEMPORAL_* variable that was set, for `temporalio.envconfig`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    address: Annotated[
+        Annotated[str, AfterValidator(_checked_temporal_address)] | None,
+        Field(description="host:port, such as temporal.example.org:7233"),
+    ] = None
+    profile: str | None = None
+    namespace: str = "default"
+    api_key: SecretStr | None = None
+    variables: Mapping[str, SecretStr] = Field(default_factory=dict)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the program runs a server of its own: nothing names another one.
+
+        A profile file alone never does: it may be there for other programs.
+        """
+        return self.address is None and self.profile is None
+
+    def override_env_vars(self) -> dict[str, str]:
+        """The merged variables in the clear, for the parameter of `temporalio.envconfig` with this name."""
+        return {name: value.get_secret_value() for name, value in self.variables.items()}

@@ -1,0 +1,224 @@
+"""The settings of the program, typed and frozen, and what follows from them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from deer.config.endpoints import (
+    ADDRESS_RULE,
+    HttpAddress,
+    ModelSettings,
+    ModelTier,
+    RoleModels,
+    SearchApi,
+    TemporalSettings,
+    WholeNumber,
+    WrittenModel,
+)
+from deer.errors import SettingsError
+from deer.models import Role
+
+NO_MODEL_NOTICE = "No language model is set: answers are sentences picked from the sources, word for word."
+EXAMPLE_CORPUS_NOTICE = "No search is set either: only the example articles that come with the program are searched."
+
+
+def _separated(written: object) -> object:
+    return [word.strip() for word in written.split(",") if word.strip()] if isinstance(written, str) else written
+
+
+def _names(kind: type[StrEnum]) -> str:
+    return ", ".join(kind)
+
+
+class Deployment(StrEnum):
+    """What the program is run for; some settings are for tests only."""
+
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+@dataclass(frozen=True)
+class Services:
+    """Who answers for a run: the model, the engines in order of fallback, and what a person should know about it.
+
+    `example_corpus`: whether `documents` searches the articles that come with the program.
+    """
+
+    model: Literal["openai", "extractive"]
+    search: tuple[SearchApi, ...]
+    example_corpus: bool
+    notices: tuple[str, ...]
+
+
+class Settings(BaseSettings):
+    """Every setting, as `load_settings` read it. Made by hand it takes nothing from the environment.
+
+    Models are kept as written; `model_for` gives the complete one that a role uses.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+
+    openai_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
+    openai_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    basic_model: Annotated[WrittenModel | None, Field(description="the name of a model, or a table")] = None
+    reasoning_model: Annotated[WrittenModel | None, Field(description="the name of a model, or a table")] = None
+    role_models: Annotated[
+        RoleModels,
+        Field(description=f"a table from role to basic, reasoning, a model's name or a table; roles: {_names(Role)}"),
+    ] = Field(default_factory=dict)
+
+    search_api: Annotated[
+        tuple[SearchApi, ...],
+        BeforeValidator(_separated),
+        Field(description=f"one or several, in order of fallback, of: {_names(SearchApi)}"),
+    ] = ()
+    tavily_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
+    tavily_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    mcp_servers: Annotated[
+        None,
+        Field(description="empty: MCP servers are not supported by this version"),
+        BeforeValidator(lambda v: v or None),
+    ] = None
+
+    max_plan_steps: Annotated[WholeNumber, Field(ge=1, le=30, description="a whole number from 1 to 30")] = 5
+    model_timeout_seconds: Annotated[
+        WholeNumber, Field(ge=5, le=3_600, description="a whole number of seconds from 5 to 3600")
+    ] = 120
+    max_concurrent_activities: Annotated[
+        WholeNumber, Field(ge=1, le=1_000, description="a whole number from 1 to 1000")
+    ] = 100
+    shutdown_grace_seconds: Annotated[
+        WholeNumber, Field(ge=0, le=3_600, description="a whole number of seconds from 0 to 3600")
+    ] = 30
+
+    data_dir: Annotated[Path, Field(description="a directory")] = Path(".deer")
+    store: Annotated[str | None, Field(description="a directory that workers and starter share")] = None
+    env: Annotated[Deployment, Field(description=f"one of: {_names(Deployment)}")] = Deployment.DEVELOPMENT
+    require: Annotated[
+        frozenset[Literal["chromium", "temporal"]],
+        BeforeValidator(_separated),
+        Field(description="one or several of: chromium, temporal"),
+    ] = frozenset()
+    test_allow_hosts: Annotated[
+        frozenset[str], BeforeValidator(_separated), Field(description="hosts without port, separated by commas")
+    ] = frozenset()
+    web_token: Annotated[SecretStr | None, Field(description="a token, as text")] = None
+    temporal: TemporalSettings = Field(default_factory=TemporalSettings)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is passed in counts: `load_settings` reads the places itself, to name the place of a mistake."""
+        return (init_settings,)
+
+    @field_validator("store")
+    @classmethod
+    def _is_a_directory(cls, store: str | None) -> str | None:
+        if store is not None and "://" in store:
+            raise ValueError("only directories are supported by this version")
+        return store
+
+    @model_validator(mode="after")
+    def _keeps_tests_out_of_production(self) -> "Settings":
+        if self.env is Deployment.PRODUCTION and self.test_allow_hosts:
+            raise ValueError(
+                "DEER_TEST_ALLOW_HOSTS is for tests and refused with DEER_ENV=production; unset one of them"
+            )
+        return self
+
+    def model_for(self, role: Role, *, deep_thinking: bool = False) -> ModelSettings | None:
+        """The complete model of a role, or None when no model is set.
+
+        ROLE_MODELS decides first. Else, where there is a reasoning model, the analyst and the reporter use it, the
+        researcher too if it takes tools, and with `deep_thinking` the planner and the judge.
+        """
+        chosen = self.role_models.get(role)
+        if isinstance(chosen, ModelSettings):
+            return self._completed(chosen)
+        tier = chosen or self._usual_tier(role, deep_thinking=deep_thinking)
+        if tier is ModelTier.REASONING and self.reasoning_model is not None:
+            return self._completed(self.reasoning_model)
+        model = self._completed(self.basic_model or ModelSettings())
+        return model if model.has_endpoint else None
+
+    def _usual_tier(self, role: Role, *, deep_thinking: bool) -> ModelTier:
+        thinkers = {Role.ANALYST, Role.REPORTER}
+        if self.reasoning_model is not None and self.reasoning_model.takes_tools:
+            thinkers.add(Role.RESEARCHER)
+        if deep_thinking:
+            thinkers |= {Role.PLANNER, Role.JUDGE}
+        return ModelTier.REASONING if role in thinkers else ModelTier.BASIC
+
+    def _completed(self, model: ModelSettings) -> ModelSettings:
+        """Fill in address and key from OPENAI_*, or where those are unset from BASIC_MODEL.
+
+        A key goes only to the address that it was given for, never to another one that a table names.
+        """
+        address, key = self.openai_base_url, self.openai_api_key
+        if address is None and key is None and self.basic_model is not None:
+            address, key = self.basic_model.base_url, self.basic_model.api_key
+        if model.base_url not in {None, address}:
+            return model
+        return model.model_copy(update={"base_url": address, "api_key": model.api_key or key})
+
+    def services(self, documents: bool = False) -> Services:
+        """Decide who answers. `documents`: whether the run brings documents, which count as a search.
+
+        Raises SettingsError when a model has no endpoint or nothing to search.
+        """
+        search = self.search_api or ((SearchApi.TAVILY,) if self.tavily_api_key else ())
+        if SearchApi.TAVILY in search and self.tavily_api_key is None and self.tavily_base_url is None:
+            raise SettingsError("SEARCH_API names tavily, which needs a key: set TAVILY_API_KEY")
+        if documents and SearchApi.DOCUMENTS not in search:
+            search = (*search, SearchApi.DOCUMENTS)
+        if self.model_for(Role.COORDINATOR) is None:
+            self._refuse_models_without_endpoint()
+            if search:
+                return Services("extractive", search, example_corpus=False, notices=(NO_MODEL_NOTICE,))
+            notices = (NO_MODEL_NOTICE, EXAMPLE_CORPUS_NOTICE)
+            return Services("extractive", (SearchApi.DOCUMENTS,), example_corpus=True, notices=notices)
+        if not search:
+            raise SettingsError(
+                "a model is set but nothing to search with: set TAVILY_API_KEY, or give a folder with --documents DIR"
+            )
+        return Services("openai", search, example_corpus=False, notices=self._keyless_notices())
+
+    def _refuse_models_without_endpoint(self) -> None:
+        written = {"BASIC_MODEL": self.basic_model, "REASONING_MODEL": self.reasoning_model}
+        for variable, model in written.items():
+            if model is not None:
+                raise SettingsError(
+                    f"{variable}={model.model or '(no name)'} is not enough to call a model: "
+                    "set OPENAI_API_KEY or OPENAI_BASE_URL, or give BASIC_MODEL an address (base_url)"
+                )
+        if self.role_models:
+            raise SettingsError("ROLE_MODELS is set but no model: set OPENAI_API_KEY or OPENAI_BASE_URL too")
+
+    def _keyless_notices(self) -> tuple[str, ...]:
+        if self.openai_api_key is None:
+            return ()
+        return tuple(
+            f"{variable} has an address of its own and no api_key: OPENAI_API_KEY is not sent there, calls have none."
+            for variable, model in (("BASIC_MODEL", self.basic_model), ("REASONING_MODEL", self.reasoning_model))
+            if model is not None and self._completed(model).api_key is None
+        )
+
+    def store_location(self, embedded: bool) -> Path:
+        """The directory of the TextStore. Raises SettingsError outside embedded mode when DEER_STORE is not set."""
+        if self.store is not None:
+            return Path(self.store)
+        if embedded:
+            return self.data_dir / "store"
+        raise SettingsError(
+            "DEER_STORE is not set: outside embedded mode name a directory that workers and starter share"
+        )

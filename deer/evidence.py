@@ -1,0 +1,286 @@
+"""The source register, the check of quotes, and the citations of a report."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from pydantic import BaseModel
+
+from deer.models import Check, FoundSource, Source, StoredText
+
+T = TypeVar("T")
+
+_TRACKING = re.compile(r"^(utm_\w+|fbclid|gclid|msclkid|mc_[ce]id|igshid|ref_src)$")
+_MIN_QUOTE_CHARS = 8
+"""Shorter quotes are found by chance."""
+
+_TYPOGRAPHY = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "−": "-", "…": "..."}
+)
+
+
+def normalised_address(url: str) -> str:
+    """The key under which one page is one source: no scheme, `www.`, fragment, tracking or trailing slash.
+
+    Other query parameters stay, as `?id=1` and `?id=2` are two pages.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:  # such as a broken IPv6 literal or port; such an address is its own key
+        return url.strip()
+    host = (parts.hostname or "").removeprefix("www.")
+    if port not in (None, 80, 443):
+        host = f"{host}:{port}"
+    query = urlencode(
+        sorted(
+            (key, value) for key, value in parse_qsl(parts.query, keep_blank_values=True) if not _TRACKING.match(key)
+        )
+    )
+    scheme = "" if parts.scheme in ("http", "https") else parts.scheme
+    return urlunsplit((scheme, host, parts.path.rstrip("/"), query, ""))
+
+
+class SourceRegister(BaseModel):
+    """All sources of a run or of one step, each known by one address.
+
+    The first id given to an address wins; later ids remain aliases that always resolve.
+    """
+
+    prefix: str
+    """`b` for the background search, else the step's id; ids are `<prefix>-<n>`."""
+    sources: dict[str, Source] = {}
+    ids_by_address: dict[str, str] = {}
+    first_ids: dict[str, str] = {}
+    """Alias to first id."""
+
+    def add(self, found: FoundSource) -> Source:
+        """Register what a search or a page brought; the same address again adds to what is known of it."""
+        address = normalised_address(found.url)
+        if (known := self.ids_by_address.get(address)) is not None:
+            return self._widen(known, found)
+        source = Source(
+            id=f"{self.prefix}-{len(self.sources) + 1}",
+            url=found.url,
+            title=found.title or found.url,
+            summary=found.summary,
+            score=found.score,
+            texts=_texts_of(found),
+            read=found.read,
+        )
+        return self._keep(address, source)
+
+    def merge(self, sources: Iterable[Source]) -> None:
+        """Take over what a step registered; its ids become aliases where the address is known already."""
+        for source in sources:
+            address = normalised_address(source.url)
+            known_id = self.ids_by_address.get(address)
+            if known_id is None:
+                self._keep(address, source)
+            elif known_id != source.id:
+                known = self.sources[known_id]
+                self.sources[known_id] = known.model_copy(
+                    update={
+                        "texts": _without_repeats((*known.texts, *source.texts)),
+                        "read": known.read or source.read,
+                        "aliases": _without_repeats((*known.aliases, source.id, *source.aliases)),
+                    }
+                )
+                for alias in (source.id, *source.aliases):
+                    self.first_ids[alias] = known_id
+
+    def get(self, source_id: str) -> Source | None:
+        """The source of an id or alias; None when nothing has it."""
+        return self.sources.get(self.first_ids.get(source_id, source_id))
+
+    def all(self) -> tuple[Source, ...]:
+        """Every source, in order of registration."""
+        return tuple(self.sources.values())
+
+    def without_texts(self) -> tuple[Source, ...]:
+        """Every source with its ids, address and title only: what a citation needs."""
+        return tuple(source.model_copy(update={"summary": "", "texts": ()}) for source in self.sources.values())
+
+    def _keep(self, address: str, source: Source) -> Source:
+        self.sources[source.id] = source
+        self.ids_by_address[address] = source.id
+        for alias in source.aliases:
+            self.first_ids[alias] = source.id
+        return source
+
+    def _widen(self, source_id: str, found: FoundSource) -> Source:
+        known = self.sources[source_id]
+        widened = known.model_copy(
+            update={
+                "texts": _without_repeats((*known.texts, *_texts_of(found))),
+                "read": known.read or found.read,
+                "summary": known.summary or found.summary,
+            }
+        )
+        self.sources[source_id] = widened
+        return widened
+
+
+def _texts_of(found: FoundSource) -> tuple[StoredText, ...]:
+    text = found.summary if found.text is None else found.text
+    return (text,) if text else ()
+
+
+def _without_repeats(items: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(items))
+
+
+def check_quote(quote: str, texts: Sequence[str]) -> Check:
+    """Whether a quote stands in one of the texts of its source, white space and typography aside.
+
+    Parts joined by an ellipsis must each stand there, in one text and in order.
+    """
+    parts = [part for part in (_plain(part) for part in re.split(r"\.{3}|…", quote)) if part]
+    if sum(map(len, parts)) < _MIN_QUOTE_CHARS:
+        return Check.UNVERIFIED
+    return Check.VERIFIED if any(_holds(_plain(text), parts) for text in texts) else Check.UNVERIFIED
+
+
+def _holds(text: str, parts: Sequence[str]) -> bool:
+    position = 0
+    for part in parts:
+        found = text.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
+def _plain(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY).casefold()
+    return " ".join(folded.split()).strip("\"' ")
+
+
+def by_any_id(sources: Iterable[Source]) -> Mapping[str, Source]:
+    """Sources by their ids and all their aliases."""
+    return {known: source for source in sources for known in (source.id, *source.aliases)}
+
+
+_CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
+_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*<?([^)\s>]*)>?[^)\n]*\)")
+_LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]\(\s*<?([^)\s>]*)>?[^)\n]*\)")
+_BARE_ADDRESS = re.compile(r"<?\b(?:https?|doc)://[^\s<>()\[\]\"'，。；、）】」]+>?")
+_MARKERS = re.compile(r"\[\s*((?:s\d+|b)-\d+(?:\s*[,;、，]\s*(?:(?:s\d+|b)-\d+))*)\s*\]")
+_NUMBERS = re.compile(r"(?<![\w\]])\[\s*\d{1,3}(?:\s*[,;、，-]\s*\d{1,3})*\s*\](?![(:])")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>|<!--.*?-->", re.DOTALL)
+_REFERENCES = re.compile(
+    r"^#{1,6}\s*(?:\d+[.)]?\s*)?(?:key citations|references|reference list|sources|citations|works cited|bibliography"
+    r"|参考来源|参考文献|参考资料|引用来源|来源|引用)\s*[:：]?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OUTER_FENCE = re.compile(r"\A\s*(`{3,})(?:markdown|md)?[ \t]*\n(.*)\n\1\s*\Z", re.DOTALL | re.IGNORECASE)
+
+
+class CitedText(BaseModel):
+    """A report whose markers are numbers. `numbers`: source id to number, in order of first use."""
+
+    text: str
+    numbers: dict[str, int]
+    removed_markers: int
+    removed_links: int
+
+
+def renumber(text: str, sources: Iterable[Source]) -> CitedText:
+    """Turn every citation of a registered source into `[n]`, and take out what cites anything else.
+
+    A citation is a marker `[s2-4]`, `[b-1, s2-4]`, or a link to the address of a source, whose words stay.
+    Numbers in brackets that the writer made up, images and addresses never seen, HTML tags and a list of
+    references of the writer's own are removed; code is left alone.
+    """
+    return _Renumbering(sources).apply(_without_references(_without_fence(text)))
+
+
+def _without_fence(text: str) -> str:
+    fenced = _OUTER_FENCE.match(text)
+    return fenced.group(2) if fenced else text.strip()
+
+
+def _without_references(text: str) -> str:
+    """Drop the last section when it is a list of references: code appends the true one."""
+    headings = list(_REFERENCES.finditer(text))
+    if not headings or re.search(r"^#{1,6}\s", text[headings[-1].end() :], re.MULTILINE):
+        return text
+    return text[: headings[-1].start()].rstrip()
+
+
+class _Renumbering:
+    """One pass over a report; numbers are given as citations are met."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        known = tuple(sources)
+        self._by_id = by_any_id(known)
+        self._by_address = {normalised_address(source.url): source for source in known}
+        self._numbers: dict[str, int] = {}
+        self._removed_markers = 0
+        self._removed_links = 0
+
+    def apply(self, text: str) -> CitedText:
+        parts = _CODE.split(text)
+        done = "".join(part if at % 2 else self._prose(part) for at, part in enumerate(parts))
+        return CitedText(
+            text=re.sub(r"[ \t]+([.,;:!?])(?=\s|$)", r"\1", done).strip(),
+            numbers=self._numbers,
+            removed_markers=self._removed_markers,
+            removed_links=self._removed_links,
+        )
+
+    def _prose(self, text: str) -> str:
+        text = _NUMBERS.sub(self._made_up_number, text)
+        text = _TAG.sub(lambda tag: tag.group() if _BARE_ADDRESS.fullmatch(tag.group()) else "", text)
+        text = _IMAGE.sub(self._image, text)
+        text = _LINK.sub(self._link, text)
+        text = _BARE_ADDRESS.sub(self._bare_address, text)
+        text = _MARKERS.sub(self._marker, text)
+        return _NUMBER_RUN.sub(_merged_numbers, text)
+
+    def _number(self, source: Source) -> int:
+        return self._numbers.setdefault(source.id, len(self._numbers) + 1)
+
+    def _made_up_number(self, _: re.Match[str]) -> str:
+        self._removed_markers += 1
+        return ""
+
+    def _image(self, image: re.Match[str]) -> str:
+        self._removed_links += 1
+        return image.group(1)
+
+    def _link(self, link: re.Match[str]) -> str:
+        words, url = link.group(1), link.group(2)
+        source = self._by_address.get(normalised_address(url))
+        if source is None:
+            self._removed_links += 1
+            return words
+        return f"{words} [{source.id}]".strip()
+
+    def _bare_address(self, address: re.Match[str]) -> str:
+        url = address.group().strip("<>")
+        tail = url[len(url.rstrip(".,;:!?")) :]
+        source = self._by_address.get(normalised_address(url.rstrip(".,;:!?")))
+        if source is None:
+            self._removed_links += 1
+            return tail
+        return f"[{source.id}]{tail}"
+
+    def _marker(self, marker: re.Match[str]) -> str:
+        found: list[int] = []
+        for source_id in re.split(r"\s*[,;、，]\s*", marker.group(1)):
+            if (source := self._by_id.get(source_id)) is None:
+                self._removed_markers += 1
+            else:
+                found.append(self._number(source))
+        return "".join(f"[{number}]" for number in dict.fromkeys(found))
+
+
+_NUMBER_RUN = re.compile(r"\[\d+\](?:\s*\[\d+\])+")
+
+
+def _merged_numbers(run: re.Match[str]) -> str:
+    """`[1] [1][2]` becomes `[1][2]`."""
+    return "".join(dict.fromkeys(re.findall(r"\[\d+\]", run.group())))

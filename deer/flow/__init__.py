@@ -1,0 +1,41 @@
+"""The state of a run and every decision about it, without effects: no clock, no id, no random source of its own."""
+
+from deer.flow.briefs import (
+    can_search,
+    coordinator_brief,
+    judge_brief,
+    planner_brief,
+    reporter_brief,
+    step_brief,
+)
+from deer.flow.holds import check_control, hold, release, take_control, take_step_report
+from deer.flow.picture import picture
+from deer.flow.plans import plan_from_draft, ready_steps
+from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
+from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
+
+__all__ = [
+    "MAX_ENTRY_CHARS",
+    "ReviewState",
+    "RunState",
+    "StepProgress",
+    "can_search",
+    "check_control",
+    "coordinator_brief",
+    "finding_briefs",
+    "hold",
+    "judge_brief",
+    "outcome_of",
+    "picture",
+    "plan_from_draft",
+    "planner_brief",
+    "progress_since",
+    "ready_steps",
+    "references_of",
+    "release",
+    "reporter_brief",
+    "status_of",
+    "step_brief",
+    "take_control",
+    "take_step_report",
+]

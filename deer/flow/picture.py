@@ -1,0 +1,49 @@
+"""A run as a Markdown picture, for the current details in Temporal's UI."""
+
+from deer.flow.state import RunState
+from deer.models import Phase, StepStatus
+
+_BOX = {
+    StepStatus.PENDING: "- [ ]",
+    StepStatus.RUNNING: "- [ ] ▶",
+    StepStatus.DONE: "- [x]",
+    StepStatus.FAILED: "- [x] ✗",
+    StepStatus.SKIPPED: "- [x] ↷",
+}
+_HANDOFFS_SHOWN = 12
+
+
+def picture(state: RunState) -> str:
+    """Phase, what is waited for, plan with its steps, spending and the latest hand-offs."""
+    parts = [
+        f"**{state.phase}**" + (f": {state.reason}" if state.reason else ""),
+        f"> {_inline(state.request.question)}",
+    ]
+    if state.phase is Phase.AWAITING_REVIEW and state.plan is not None:
+        parts.append(
+            f"Plan revision {state.plan.revision} waits: send the signal `approve` (no input), or `edit` with the "
+            'wished changes as text, such as `"compare costs too"`.'
+        )
+    if state.plan is not None:
+        lines = [f"### {_inline(state.plan.title)} (revision {state.plan.revision})"]
+        for step in state.plan.steps:
+            progress = state.steps[step.id]
+            reason = f": {_inline(progress.reason)}" if progress.reason else ""
+            lines.append(f"{_BOX[progress.status]} `{step.id}` {_inline(step.title)} ({step.step_type}){reason}")
+        parts.append("\n".join(lines))
+    usage = state.usage
+    parts.append(
+        f"{usage.model_calls} model calls, {usage.input_tokens + usage.output_tokens} tokens, "
+        f"{usage.searches} searches, {usage.pages} pages; {len(state.sources.sources)} sources"
+    )
+    if state.handoffs:
+        latest = state.handoffs[-_HANDOFFS_SHOWN:]
+        parts.append("\n".join(f"- {_inline(h.sender)} → {_inline(h.to)}: {_inline(h.reason)}" for h in latest))
+    parts.extend(f"⚠ {_inline(text)}" for text in state.notices[-5:])
+    return "\n\n".join(parts)
+
+
+def _inline(text: str) -> str:
+    """One line, with what Markdown would act on escaped: titles come from models and pages."""
+    line = " ".join(text.split())[:300]
+    return "".join(f"\\{char}" if char in "\\`*_[]<>#|!" else char for char in line)

@@ -1,0 +1,356 @@
+"""The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, Field
+
+from deer.errors import Refused
+from deer.evidence import SourceRegister
+from deer.flow.plans import plan_from_draft, ready_steps
+from deer.messages import Decision, Review
+from deer.models import (
+    CheckedClaim,
+    Claim,
+    Finding,
+    FinishedReport,
+    HandOff,
+    HandOffDecision,
+    Phase,
+    Plan,
+    PlanDraft,
+    PlanRules,
+    ProgressEntry,
+    ResearchRequest,
+    SearchReply,
+    Source,
+    Step,
+    StepOutcome,
+    StepStatus,
+    StepType,
+    StoredText,
+    Usage,
+)
+from deer.parsing import parse_plan
+from deer.wording import guessed_locale, word
+
+MAX_ENTRIES = 500
+"""Lines of live progress that a run keeps; older ones are dropped."""
+
+MAX_ENTRY_CHARS = 300
+
+
+class StepProgress(BaseModel):
+    """How far a step has come. `attempt` counts its child workflows from 1."""
+
+    status: StepStatus = StepStatus.PENDING
+    attempt: int = 0
+    finding: Finding | None = None
+    claims: tuple[CheckedClaim, ...] = ()
+    reason: str | None = None
+
+
+class ReviewState(StrEnum):
+    """What became of the plan that was shown."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REPLANNING = "replanning"
+
+
+class RunState(BaseModel):
+    """One run. Mutable, and serialisable whole, so that a run can continue as new with it."""
+
+    id: str
+    request: ResearchRequest
+    phase: Phase = Phase.COORDINATING
+    reason: str | None = None
+    locale: str = "en-US"
+    topics: tuple[str, ...] = ()
+    answer: str | None = None
+    round: int = 0
+    plan: Plan | None = None
+    steps: dict[str, StepProgress] = {}
+    steps_named: int = 0
+    """How many step ids were given so far; ids are never reused."""
+    revisions: int = 0
+    review: ReviewState = ReviewState.WAITING
+    reviewable: bool = False
+    feedback: tuple[str, ...] = ()
+    edits: int = 0
+    sources: SourceRegister = Field(default_factory=lambda: SourceRegister(prefix="b"))
+    report: StoredText | None = None
+    has_gaps: bool = False
+    """Whether something other than a step is missing: a later plan failed, or no model wrote the report."""
+    held: dict[str, str] = {}
+    """Why the run is held, by step id; the empty id is the run itself."""
+    held_phase: Phase | None = None
+    handoffs: tuple[HandOff, ...] = ()
+    notices: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    entries: tuple[ProgressEntry, ...] = ()
+    entries_dropped: int = 0
+
+    @classmethod
+    def begin(cls, run_id: str, request: ResearchRequest) -> "RunState":
+        """The state of a run that has done nothing yet."""
+        return cls(id=run_id, request=request, locale=request.locale or guessed_locale(request.question))
+
+    # What happened
+
+    def record(self, at: datetime, text: str, step_id: str | None = None) -> None:
+        """Add a line of live progress."""
+        line = " ".join(text.split())
+        entry = ProgressEntry(at=at, text=line[:MAX_ENTRY_CHARS], step_id=step_id)
+        self.entries = (*self.entries, entry)
+        if (excess := len(self.entries) - MAX_ENTRIES) > 0:
+            self.entries = self.entries[excess:]
+            self.entries_dropped += excess
+
+    def hand_off(self, at: datetime, sender: str, to: str, reason: str) -> None:
+        """Record who handed over to whom, and why."""
+        self.handoffs = (*self.handoffs, HandOff(at=at, sender=sender, to=to, reason=reason))
+        self.record(at, f"{sender} → {to}: {reason}")
+
+    def notice(self, at: datetime, text: str) -> None:
+        """Tell the reader something; the same sentence is told once."""
+        if text not in self.notices:
+            self.notices = (*self.notices, text)
+            self.record(at, text)
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a call cost."""
+        self.usage = self.usage + usage
+
+    # Coordinator
+
+    def take_decision(self, at: datetime, decision: HandOffDecision) -> None:
+        """Answer at once, or hand over to the planner. A locale in the request beats the coordinator's."""
+        self.spend(decision.usage)
+        if self.request.locale is None:
+            self.locale = decision.locale
+        if decision.answer is not None:
+            self.answer = decision.answer
+            self.hand_off(at, "coordinator", "person", "answered without research")
+            return
+        self.topics = decision.topics
+        reason = "; ".join(decision.topics)
+        self.hand_off(at, "coordinator", "planner", f"research: {reason}"[:MAX_ENTRY_CHARS])
+
+    def enter(self, phase: Phase) -> None:
+        """Go into a phase; while the run is held, it is the phase that comes after the hold."""
+        if self.held:
+            self.held_phase = phase
+        else:
+            self.phase, self.reason = phase, None
+
+    def take_background(self, at: datetime, reply: SearchReply) -> None:
+        """Register what the background search brought."""
+        self.spend(Usage(searches=int(reply.was_paid)))
+        for found in reply.sources:
+            self.sources.add(found)
+        for text in reply.notices:
+            self.notice(at, text)
+        self.record(at, f"background search: {len(reply.sources)} sources")
+
+    def title(self) -> str:
+        """What the run is about, in a line."""
+        return self.plan.title if self.plan else self.request.question.splitlines()[0][:MAX_ENTRY_CHARS]
+
+    # Plans and reviews
+
+    @property
+    def rules(self) -> PlanRules:
+        """What the next draft is held to."""
+        known = self.plan.steps if self.plan else ()
+        return PlanRules(
+            max_steps=self.request.max_steps,
+            known_ids=tuple(step.id for step in known),
+            finished_ids=tuple(step.id for step in known if self.steps[step.id].status is not StepStatus.PENDING),
+        )
+
+    def propose(self, at: datetime, draft: PlanDraft, author: str) -> Plan:
+        """Make the draft the plan that waits for review, as the next revision."""
+        earlier = self.plan.steps if self.plan else ()
+        begun = [step for step in earlier if self.steps[step.id].status is not StepStatus.PENDING]
+        plan = plan_from_draft(draft, self.revisions + 1, begun, earlier, self.steps_named + 1)
+        self.revisions = plan.revision
+        self.review = ReviewState.WAITING
+        numbers = [int(step.id[1:]) for step in plan.steps]
+        self.steps_named = max([self.steps_named, *numbers])
+        self.steps = {step.id: self.steps.get(step.id, StepProgress()) for step in plan.steps}
+        self.plan = plan
+        for change in draft.notices:
+            self.notice(at, word("steps_cut", self.locale, change=change))
+        self._tell_ignored_wishes(at, draft)
+        self.hand_off(at, author, "review", f"plan revision {plan.revision}: {plan.title}")
+        return plan
+
+    def _tell_ignored_wishes(self, at: datetime, draft: PlanDraft) -> None:
+        for step in draft.steps:
+            if step.need_search and step.step_type is not StepType.RESEARCH:
+                self.notice(at, word("search_ignored", self.locale, title=step.title))
+
+    def open_review(self) -> None:
+        """From now on the plan can be reviewed."""
+        self.review = ReviewState.WAITING
+        self.reviewable = True
+
+    def close_review(self) -> None:
+        """From now on a review is refused."""
+        self.reviewable = False
+
+    def check_review(self, review: Review) -> PlanDraft | None:
+        """Whether a review fits the run now; returns the draft of an edit by plan.
+
+        Raises Refused or InvalidInput with the reason; nothing changes.
+        """
+        if self.phase.is_end:
+            raise Refused(f"the run has already finished ({self.phase})")
+        if not self.reviewable or self.plan is None:
+            raise Refused("no plan is waiting for review" if self.plan else "there is no plan to review yet")
+        if self.review is not ReviewState.WAITING:
+            raise Refused(f"revision {self.plan.revision} has been answered already")
+        if review.revision is not None and review.revision != self.plan.revision:
+            raise Refused(f"revision {review.revision} is not the waiting one; that is {self.plan.revision}")
+        if review.decision is Decision.APPROVE:
+            return None
+        if self.edits >= self.request.max_edits:
+            raise Refused(f"all {self.request.max_edits} edits of this run are used; approve the plan or cancel")
+        return parse_plan(review.plan, self.rules) if review.plan is not None else None
+
+    def take_review(self, at: datetime, review: Review) -> str:
+        """Act on a review; returns what it did in plain words. Raises as `check_review`."""
+        draft = self.check_review(review)
+        reviewer = review.reviewer or "person"
+        if review.decision is Decision.APPROVE:
+            self.review = ReviewState.APPROVED
+            self.enter(Phase.RESEARCHING)  # at once, so that nobody is told of a wait that is over
+            self.hand_off(at, reviewer, "research team", f"approved revision {self.revisions}")
+            return f"revision {self.revisions} is approved"
+        self.edits += 1
+        if draft is not None:
+            self.propose(at, draft, reviewer)
+            return f"the plan is now revision {self.revisions}"
+        self.feedback = (*self.feedback, (review.feedback or "").strip())
+        self.review = ReviewState.REPLANNING
+        self.enter(Phase.PLANNING)
+        self.hand_off(at, reviewer, "planner", f"asked for changes: {self.feedback[-1]}"[:MAX_ENTRY_CHARS])
+        return "the planner writes a new plan"
+
+    def is_answered(self) -> bool:
+        """Whether the waiting plan was approved or sent back."""
+        return self.review is not ReviewState.WAITING
+
+    def is_approved(self) -> bool:
+        """Whether the latest plan may be carried out."""
+        return self.review is ReviewState.APPROVED
+
+    def wants_new_plan(self) -> bool:
+        """Whether the plan was sent back to the planner."""
+        return self.review is ReviewState.REPLANNING
+
+    def accept_unanswered(self, at: datetime) -> None:
+        """The deadline passed, and the request says that this accepts the plan."""
+        self.review = ReviewState.APPROVED
+        self.hand_off(at, "review", "research team", "accepted: nobody answered before the deadline")
+
+    def take_answer(self, value: object) -> str:
+        """Take the answer to a question of the coordinator. Raises Refused: this version asks none."""
+        raise Refused("the run has asked nothing")
+
+    # Steps
+
+    def begin_round(self, at: datetime) -> None:
+        """The approved plan is carried out."""
+        self.round += 1
+        self.close_review()
+        self.record(at, f"round {self.round} of at most {self.request.max_rounds}")
+
+    def has_rounds_left(self) -> bool:
+        """Whether another plan may be carried out."""
+        return self.round < self.request.max_rounds
+
+    def start_ready_steps(self) -> tuple[Step, ...]:
+        """Mark the steps that may start now as running, and return them."""
+        if self.plan is None:
+            return ()
+        statuses = {step_id: progress.status for step_id, progress in self.steps.items()}
+        running = sum(status is StepStatus.RUNNING for status in statuses.values())
+        ready = ready_steps(self.plan, statuses, self.request.max_parallel_steps - running)
+        for step in ready:
+            progress = self.steps[step.id]
+            progress.status, progress.reason, progress.attempt = StepStatus.RUNNING, None, progress.attempt + 1
+        return ready
+
+    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
+        """Take over what a step brought."""
+        progress = self.steps[step_id]
+        progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
+        self.spend(outcome.usage)
+        self.sources.merge(outcome.sources)
+        for text in outcome.notices:
+            self.notice(at, text)
+        self.held.pop(step_id, None)
+        said = outcome.reason or ("found" if outcome.finding else "ended")
+        self.hand_off(at, step_id, "research team", f"{outcome.status}: {said}"[:MAX_ENTRY_CHARS])
+
+    # Evidence and report
+
+    def knows_enough(self) -> bool:
+        """Whether the plan goes straight to the report: the planner says so, and has evidence or nothing to look up."""
+        if self.plan is None or not self.plan.has_enough_context or self.round > 0:
+            return False
+        return bool(self.sources.sources) or not self.plan.steps
+
+    def findings(self) -> dict[str, Finding]:
+        """Findings by step id."""
+        return {step_id: progress.finding for step_id, progress in self.steps.items() if progress.finding is not None}
+
+    def sources_named_in(self, claims: Mapping[str, tuple[Claim, ...]]) -> tuple[Source, ...]:
+        """The sources that claims rest on, each once."""
+        named = (self.sources.get(claim.source_id) for said in claims.values() for claim in said)
+        return tuple({source.id: source for source in named if source is not None}.values())
+
+    def take_claims(self, claims: Mapping[str, tuple[CheckedClaim, ...]]) -> None:
+        """Take over the claims of the findings, each with what its check gave."""
+        for step_id, checked in claims.items():
+            self.steps[step_id].claims = checked
+
+    def gaps(self) -> tuple[str, ...]:
+        """What a reader must be told is missing, a sentence each."""
+        titles = {step.id: step.title for step in (self.plan.steps if self.plan else ())}
+        keys = {StepStatus.FAILED: "step_failed", StepStatus.SKIPPED: "step_skipped"}
+        return tuple(
+            word(keys[progress.status], self.locale, title=titles[step_id], reason=progress.reason)
+            for step_id, progress in self.steps.items()
+            if progress.status in keys
+        )
+
+    def take_report(self, at: datetime, finished: FinishedReport) -> None:
+        """Take over the finished report, and give the sources that it cites their numbers."""
+        self.report = finished.text
+        for source_id, source in self.sources.sources.items():
+            number = finished.numbers.get(source_id)
+            self.sources.sources[source_id] = source.model_copy(update={"number": number})
+        if finished.removed_markers:
+            self.notice(at, word("markers_removed", self.locale, count=finished.removed_markers))
+        if finished.removed_links:
+            self.notice(at, word("links_removed", self.locale, count=finished.removed_links))
+
+    # The end
+
+    def end_phase(self) -> Phase:
+        """`completed`, or `completed_with_gaps` when a step brought nothing or the report is not whole."""
+        return Phase.COMPLETED_WITH_GAPS if self.has_gaps or self.gaps() else Phase.COMPLETED
+
+    def end(self, at: datetime, phase: Phase, reason: str | None) -> None:
+        """The run is over. Steps at work when it was cancelled or failed brought nothing, and say so."""
+        self.phase, self.reason, self.held, self.held_phase = phase, reason, {}, None
+        self.close_review()
+        if phase in (Phase.CANCELLED, Phase.FAILED):
+            for progress in self.steps.values():
+                if progress.status is StepStatus.RUNNING:
+                    progress.status, progress.reason = StepStatus.SKIPPED, reason or str(phase)
+        self.record(at, f"{phase}: {reason}" if reason else str(phase))

@@ -1,0 +1,87 @@
+"""What services say about their failures: how long to wait, and their own words without keys."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from urllib.parse import quote, urlsplit
+
+from deer.errors import SettingsError
+from deer.providers.plain_text import one_line
+
+LONGEST_WAIT = timedelta(minutes=2)
+"""A service that asks for more is asked again after this; the retry policy decides how often."""
+
+MAX_WORDS_CHARS = 200
+"""So much of a service's own words fits into a message of one short line."""
+
+_KEY_LIKE = re.compile(
+    r"\b(?:sk|rk|tvly|gsk|xai|hf)[-_][\w*.-]{4,}|\bAIza[\w-]{10,}|\bBearer\s+[^\s\"',]+", re.IGNORECASE
+)
+
+
+def retry_after(headers: Mapping[str, str]) -> timedelta | None:
+    """How long the service asked to be left alone, at most `LONGEST_WAIT`; None when it did not say.
+
+    Reads `retry-after-ms`, and `retry-after` as seconds or as an HTTP date (RFC 9110, 10.2.3). `headers` looks
+    names up without regard to case, as the mappings of HTTP clients do.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        seconds = _number(value) if value is not None else None
+        if seconds is not None:
+            return _within_bounds(seconds * unit)
+    date = headers.get("retry-after")
+    if date is None:
+        return None
+    try:
+        moment = parsedate_to_datetime(date)
+    except (ValueError, TypeError, OverflowError):  # no date either: the same as not saying
+        return None
+    if moment.tzinfo is None:  # "-0000", which is UTC without a word on the local zone
+        moment = moment.replace(tzinfo=UTC)
+    return _within_bounds((moment - datetime.now(UTC)).total_seconds())
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _within_bounds(seconds: float) -> timedelta:
+    return timedelta(seconds=min(max(seconds, 0.0), LONGEST_WAIT.total_seconds()))
+
+
+def words_of(text: str, secrets: Iterable[str] = ()) -> str:
+    """A service's own words in one short line, with `secrets` and whatever looks like a key taken out."""
+    for secret in secrets:
+        for form in (secret, quote(secret, safe="")):
+            text = text.replace(form, "[key]")
+    line = _KEY_LIKE.sub("[key]", one_line(text))
+    return line if len(line) <= MAX_WORDS_CHARS else line[: MAX_WORDS_CHARS - 1] + "…"
+
+
+def shown_address(url: str) -> str:
+    """An endpoint's address for messages: without user, password, query and fragment."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Whether an endpoint is on loopback, where a proxy of the environment could not reach it."""
+    host = (urlsplit(url).hostname or "").lower()
+    return host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
+
+
+def checked_key(key: str, name: str) -> str:
+    """A key without white space around it. Raises SettingsError, which names it, when it cannot be sent as one."""
+    key = key.strip()
+    if not key:
+        raise SettingsError(f"{name} is empty; set it or leave it out")
+    if not (key.isascii() and key.isprintable()):
+        raise SettingsError(f"{name} holds characters that no key has (not printable ASCII); copy it again")
+    return key

@@ -1,0 +1,121 @@
+"""What an OpenAI-compatible endpoint refuses or fails at, as `ServiceError`."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deer.errors import FailureKind, ServiceError
+from deer.providers.complaints import retry_after, words_of
+
+_TOO_LONG = (
+    "context_length_exceeded",
+    "context length",
+    "context window",
+    "context size",
+    "maximum context",
+    "too many tokens",
+    "too many input tokens",
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "input too long",
+    "reduce the length",
+    "string_above_max_length",
+)
+_QUOTA_SPENT = ("insufficient_quota", "insufficient balance", "billing_hard_limit_reached")
+_NO_SUCH_MODEL = re.compile(
+    r"model_not_found|model not found|no such model|unknown model|\bmodel\b.{0,100}does not exist"
+)
+_MAY_PASS = frozenset({408, 409, 425, 429})
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An answer that is none: its HTTP status, headers, and whatever the body says of the error."""
+
+    status: int
+    headers: Mapping[str, str]
+    error: object
+
+    @property
+    def text(self) -> str:
+        """Everything that the endpoint said, in small letters, to look words up in."""
+        return str(self.error).lower()
+
+    @property
+    def message(self) -> str:
+        """The endpoint's own sentence, empty when it has none."""
+        error = self.error
+        for key in ("error", "message", "detail"):
+            if isinstance(error, Mapping) and error.get(key):
+                error = error[key]
+        words = error if isinstance(error, str) else str(error or "")
+        return "" if words.lstrip().startswith("<") else words  # a gateway's web page says nothing to a person
+
+    def says(self, words: Iterable[str]) -> bool:
+        """Whether the endpoint used one of these words."""
+        return any(word in self.text for word in words)
+
+
+def error_in(payload: Mapping[str, Any], headers: Mapping[str, str]) -> Refusal | None:  # Any: no closed type
+    """The refusal in a body that came with status 200, as gateways send it; None when there is none."""
+    error = payload.get("error")
+    if not error:
+        return None
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = code if isinstance(code, int) and 400 <= code <= 599 else 200
+    return Refusal(status=status, headers=headers, error=error)
+
+
+def service_error(refusal: Refusal, endpoint: str, model: str, secrets: Iterable[str]) -> ServiceError:
+    """The error of a refusal: kind, whether a retry helps, how long to wait, and one line with the remedy."""
+    kind = _kind_of(refusal)
+    may_pass = kind in (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE)
+    if may_pass and refusal.headers.get("x-should-retry") == "false":
+        may_pass = False
+    words = words_of(refusal.message, secrets)
+    said = f": {words}" if words else ""
+    return ServiceError(
+        f"{_happening(kind, endpoint, model)} (HTTP {refusal.status}){said}{_REMEDIES.get(kind, '')}",
+        kind,
+        retryable=may_pass,
+        retry_after=retry_after(refusal.headers) if may_pass else None,
+    )
+
+
+def _kind_of(refusal: Refusal) -> FailureKind:
+    status = refusal.status
+    if status == 402 or refusal.says(_QUOTA_SPENT):
+        return FailureKind.QUOTA_SPENT
+    if status in (401, 403):
+        return FailureKind.KEY_REFUSED
+    if status == 404 or (status in (400, 422) and _NO_SUCH_MODEL.search(refusal.text)):
+        return FailureKind.UNKNOWN_MODEL
+    if status == 413 or (status in (400, 422) and refusal.says(_TOO_LONG)):
+        return FailureKind.TOO_LONG
+    if status == 429:
+        return FailureKind.RATE_LIMITED
+    is_failure_of_theirs = status >= 500 or status < 400  # an error under status 200 comes from a gateway
+    if is_failure_of_theirs or status in _MAY_PASS or refusal.headers.get("x-should-retry") == "true":
+        return FailureKind.UNAVAILABLE
+    return FailureKind.REJECTED
+
+
+def _happening(kind: FailureKind, endpoint: str, model: str) -> str:
+    happenings = {
+        FailureKind.KEY_REFUSED: f"the model endpoint {endpoint} refused the key",
+        FailureKind.QUOTA_SPENT: f"the quota at the model endpoint {endpoint} is spent",
+        FailureKind.UNKNOWN_MODEL: f"the model endpoint {endpoint} does not know the model {model!r}",
+        FailureKind.TOO_LONG: f"the request is longer than the model {model!r} can take",
+        FailureKind.RATE_LIMITED: f"the model endpoint {endpoint} is asked too often",
+        FailureKind.UNAVAILABLE: f"the model endpoint {endpoint} is not available",
+    }
+    return happenings.get(kind, f"the model endpoint {endpoint} rejected the request")
+
+
+_REMEDIES = {
+    FailureKind.KEY_REFUSED: "; set a valid OPENAI_API_KEY",
+    FailureKind.QUOTA_SPENT: "; add credit or use another key",
+    FailureKind.UNKNOWN_MODEL: "; check BASIC_MODEL and OPENAI_BASE_URL",
+}

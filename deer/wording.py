@@ -1,0 +1,67 @@
+"""Fixed words that readers see, by language: headings, notices and labels that code adds."""
+
+from typing import Final
+
+_WORDS: Final[dict[str, dict[str, str]]] = {
+    "en": {
+        "references": "References",
+        "sections_missing": "What is missing",
+        "no_evidence": "No sources were found for this question, so this report cites nothing.",
+        "joined_without_model": "The findings below were joined without a model: {reason}",
+        "step_failed": "The step “{title}” found nothing: {reason}",
+        "step_skipped": "The step “{title}” was left out: {reason}",
+        "no_result": "no result",
+        "report_incomplete": "The report stops before its end: {reason}",
+        "background_failed": "The background search failed, so the plan was made without it: {reason}",
+        "never_searched": "The step “{title}” had to search and did not; its finding rests on no source of its own.",
+        "search_ignored": "The step “{title}” asks for a search, which only research steps make; it was left out.",
+        "no_coder": "The step “{title}” wants code to be run; this version has no sandbox, so the analyst does it.",
+        "turns_spent": "The step “{title}” used all of its {turns} turns and summed up what it had.",
+        "markers_removed": "{count} citations to sources that this run has not seen were removed from the report.",
+        "links_removed": "{count} links to addresses that this run has not seen were removed from the report.",
+        "judge_failed": "Whether the findings are enough could not be judged, so they were reported: {reason}",
+        "replan_failed": "A further round was wanted, but its plan failed: {reason}",
+        "answered_from_reasoning": "This report answers from reasoning alone; no source was consulted.",
+        "message_refused": "A message was not taken ({kind}): {reason}",
+        "steps_cut": "The planner wrote more steps than allowed; the last ones were cut ({change}).",
+    },
+    "zh": {
+        "references": "参考来源",
+        "sections_missing": "缺失的内容",
+        "no_evidence": "没有找到与该问题有关的来源，因此本报告不引用任何资料。",
+        "joined_without_model": "以下结论未经模型撰写，仅按步骤汇总：{reason}",
+        "step_failed": "步骤“{title}”没有结果：{reason}",
+        "step_skipped": "步骤“{title}”被略过：{reason}",
+        "no_result": "没有结果",
+        "report_incomplete": "报告未写完：{reason}",
+        "background_failed": "背景搜索失败，计划是在没有背景资料的情况下制定的：{reason}",
+        "never_searched": "步骤“{title}”应当搜索却没有搜索，其结论没有自己的来源。",
+        "search_ignored": "步骤“{title}”要求搜索，但只有研究步骤会搜索，该要求已忽略。",
+        "no_coder": "步骤“{title}”需要运行代码；本版本没有沙箱，改由分析员完成。",
+        "turns_spent": "步骤“{title}”用完了 {turns} 轮，只总结了已有的内容。",
+        "markers_removed": "报告中有 {count} 处引用指向本次研究未见过的来源，已删除。",
+        "links_removed": "报告中有 {count} 个链接指向本次研究未见过的地址，已删除。",
+        "judge_failed": "无法判断结论是否足够，因此直接撰写报告：{reason}",
+        "replan_failed": "需要进一步研究，但新计划失败：{reason}",
+        "answered_from_reasoning": "本报告仅凭推理作答，没有查阅任何来源。",
+        "message_refused": "一条消息未被接受（{kind}）：{reason}",
+        "steps_cut": "计划的步骤多于允许的数目，已删去末尾的步骤（{change}）。",
+    },
+}
+
+
+def is_chinese(locale: str | None) -> bool:
+    """Whether a locale is served in Chinese; every other one is served in English."""
+    return (locale or "").lower().startswith("zh")
+
+
+def word(key: str, locale: str | None, **values: object) -> str:
+    """The label or notice of that key in the language of the locale, with its values filled in."""
+    return _WORDS["zh" if is_chinese(locale) else "en"][key].format(**values)
+
+
+def guessed_locale(text: str) -> str:
+    """`zh-CN` when a text is mainly Chinese characters, else `en-US`: a guess that the coordinator may better."""
+    ideographs = sum("\u4e00" <= char <= "\u9fff" for char in text)
+    letters = sum(char.isascii() and char.isalpha() for char in text)
+    return "zh-CN" if ideographs * 2 > letters else "en-US"

@@ -1,0 +1,25 @@
+"""Waiting for what must come true, in place of sleeps that guess."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SLOW_MACHINE_S = 20.0
+"""How long anything may take on a busy machine before a test calls it missing."""
+
+
+async def eventually(
+    look: Callable[[], Awaitable[T | None]] | Callable[[], T | None], what: str, within_s: float = SLOW_MACHINE_S
+) -> T:
+    """The first true value that `look` gives; AssertionError naming `what` when none comes in time."""
+    deadline = time.monotonic() + within_s
+    while True:
+        seen = look()
+        value = await seen if isinstance(seen, Awaitable) else seen
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"{what} did not come about within {within_s:g} s"
+        await asyncio.sleep(0.02)

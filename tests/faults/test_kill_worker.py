@@ -1,0 +1,186 @@
+"""`kill -9` of the worker at any moment: what is complete is not paid for again.
+
+A call is complete when Temporal has recorded the result of its activity; until then it is in flight, and each kill
+may repeat it once.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from temporalio.testing import WorkflowEnvironment
+
+from deer.models import Phase
+from deer.providers.files import FileStore
+from deer.temporal import RESEARCH_QUEUE
+from tests.eventually import eventually
+from tests.faults.worker_process import WorkerProcess
+from tests.running import Run, Runs, children_in, completed_activities
+from tests.scripted import (
+    Call,
+    Gate,
+    ScriptedServices,
+    analysis_step,
+    leaked_canaries,
+    plan_of,
+    research_step,
+)
+from tests.scripted.roles import asked_text
+
+pytestmark = pytest.mark.process
+
+PAID = {
+    "coordinate": "model",
+    "write_plan": "model",
+    "take_turn": "model",
+    "judge_findings": "model",
+    "write_report": "model",
+    "search_web": "search",
+    "read_page": "page",
+}
+RESUMED_WITHIN_S = 20
+"""The heartbeat timeout of ten seconds, and the start of a worker on a busy machine."""
+
+
+@pytest.fixture
+async def process(
+    server: WorkflowEnvironment, scripted: ScriptedServices, tmp_path: Path
+) -> AsyncIterator[WorkerProcess]:
+    """A worker process on the product's own task queue."""
+    address = server.client.service_client.config.target_host
+    with WorkerProcess(address, scripted, tmp_path) as worker:
+        yield worker
+    assert leaked_canaries(worker.log) == []
+
+
+@pytest.fixture
+def process_runs(server: WorkflowEnvironment, tmp_path: Path) -> Runs:
+    """Runs on the worker process."""
+    return Runs(server.client, RESEARCH_QUEUE, FileStore(tmp_path / "store"))
+
+
+def plan_by_number(call: Call) -> str:
+    """A plan of its own for each run, told by the number in its question."""
+    number = number_of(asked_text(call))
+    return plan_of(
+        research_step(f"subject-{number}x"), research_step(f"subject-{number}y"), analysis_step(depends_on=[1, 2])
+    )
+
+
+def number_of(text: str) -> str:
+    """The run's number as its question has it."""
+    return text.partition("question number ")[2][:2]
+
+
+def belongs(number: str, call: Call) -> bool:
+    """Whether a call is made for the run of this number."""
+    query, subject = str(call.body.get("query", "")), f"subject-{number}x"
+    return f"question number {number}" in call.text + query or subject in query or subject in call.path
+
+
+KILLED_IN = {
+    "10": ("coordinator", lambda call: True),
+    "11": ("search", lambda call: "number" in str(call.body["query"])),
+    "12": ("planner", lambda call: True),
+    "13": ("researcher", lambda call: "13x" in asked_text(call) and call.rounds == 0),
+    "14": ("search", lambda call: "14x" in str(call.body["query"])),
+    "15": ("researcher", lambda call: "15x" in asked_text(call) and call.rounds == 1),
+    "16": ("page", lambda call: True),
+    "17": ("researcher", lambda call: "17x" in asked_text(call) and call.rounds == 2),
+    "18": ("analyst", lambda call: True),
+    "19": ("reporter", lambda call: True),
+}
+
+
+def gate_for(scripted: ScriptedServices, number: str) -> Gate:
+    """Holds the call in which the run of this number is to be killed."""
+    of, where = KILLED_IN[number]
+    return scripted.hold(of, where=lambda call: belongs(number, call) and where(call))
+
+
+async def completed_calls(runs: list[Run]) -> Counter[str]:
+    """How many model calls, searches and pages Temporal has the results of."""
+    counted: Counter[str] = Counter()
+    for run in runs:
+        events = await run.events()
+        names = completed_activities(events)
+        for child in children_in(events):
+            child_events = list((await run.client.get_workflow_handle(child).fetch_history()).events)
+            names += completed_activities(child_events)
+        counted.update(PAID[name] for name in names if name in PAID)
+    return counted
+
+
+async def all_recorded(runs: list[Run], scripted: ScriptedServices) -> bool:
+    """Whether every answered call is recorded, so that only the held ones are in flight."""
+    recorded = await completed_calls(runs)
+    return all(recorded[kind] == len(scripted.log.answered(kind)) for kind in ("model", "search", "page"))
+
+
+async def test_killed_in_every_kind_of_call_only_that_call_is_repeated(
+    process: WorkerProcess, process_runs: Runs, scripted: ScriptedServices
+) -> None:
+    """Ten runs are each held in another kind of call when the worker dies; each repeats that call and no other."""
+    scripted.scripts["planner"] = plan_by_number
+    gates = {number: gate_for(scripted, number) for number in KILLED_IN}
+    runs = [await process_runs.start(f"question number {number}", auto_accept=True) for number in KILLED_IN]
+    await eventually(lambda: all(gate.caught for gate in gates.values()), "every run in its call", 40)
+    await eventually(lambda: all_recorded(runs, scripted), "all other calls recorded")
+    assert len(scripted.log.open()) == len(KILLED_IN)
+
+    process.kill()
+    for gate in gates.values():
+        gate.open()
+    held = {gate.caught[0].key for gate in gates.values()}
+    began = time.monotonic()
+    process.start()
+    await eventually(
+        lambda: all(_times_asked(scripted)[key] == 2 for key in held), "every held call again", RESUMED_WITHIN_S
+    )
+    assert time.monotonic() - began < RESUMED_WITHIN_S
+    ends = await asyncio.gather(*(run.end(within_s=40) for run in runs))
+    assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
+    assert {key for key, times in _times_asked(scripted).items() if times > 1} == held
+    assert max(_times_asked(scripted).values()) == 2
+    assert scripted.log.count("reporter") == len(runs) + 1
+
+
+def _times_asked(scripted: ScriptedServices) -> Counter[str]:
+    return Counter(call.key for call in scripted.log.calls())
+
+
+async def test_killed_at_arbitrary_moments_no_recorded_call_is_repeated(
+    process: WorkerProcess, process_runs: Runs, scripted: ScriptedServices
+) -> None:
+    """Three kills in mid-run, wherever they fall, cost at most one repeat for each call then in flight."""
+    scripted.scripts["planner"] = plan_by_number
+    scripted.setup.model_latency_s, scripted.setup.search_latency_s, scripted.setup.page_latency_s = 0.15, 0.1, 0.1
+    runs = [await process_runs.start(f"question number {number}", auto_accept=True) for number in range(30, 36)]
+    allowed = 0
+    for answered in (7, 30, 55):
+        await eventually(lambda: len(scripted.log.answered()) >= answered, f"{answered} answers", 40)  # noqa: B023 - awaited here
+        process.kill()
+        allowed += len(_times_asked(scripted)) - (await completed_calls(runs)).total()
+        process.start()
+    ends = await asyncio.gather(*(run.end(within_s=60) for run in runs))
+    assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
+    repeated = len(scripted.log) - len(_times_asked(scripted))
+    assert repeated <= allowed
+    recorded = await completed_calls(runs)
+    assert recorded.total() == len(_times_asked(scripted))
+
+
+async def test_a_plan_that_waits_outlives_its_worker(
+    process: WorkerProcess, process_runs: Runs, scripted: ScriptedServices
+) -> None:
+    """Case T01 at rest: killed while a plan waits, the next worker takes the approval and redoes nothing."""
+    run = await process_runs.start("question number 50")
+    await run.reach(Phase.AWAITING_REVIEW, within_s=30)
+    process.kill()
+    process.start()
+    await run.signal("approve")
+    assert (await run.end(within_s=40)).phase is Phase.COMPLETED
+    assert max(_times_asked(scripted).values()) == 1

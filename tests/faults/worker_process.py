@@ -1,0 +1,61 @@
+"""The product's worker as a process of its own, which a test may kill."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+from tests.scripted import ScriptedServices
+from tests.source import ROOT
+
+FOREIGN_SETTINGS = ("OPENAI", "TAVILY", "TEMPORAL", "DEER", "BASIC_", "REASONING_", "ROLE_", "SEARCH_", "MCP_", "MAX_")
+
+
+class WorkerProcess:
+    """`worker.py` for a server at `address`, with its store under `directory`. A context manager that ends it."""
+
+    def __init__(self, address: str, services: ScriptedServices, directory: Path) -> None:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_SETTINGS)}
+        self._environment = {
+            **inherited,
+            **services.environment(),
+            "TEMPORAL_ADDRESS": address,
+            "DEER_STORE": str(directory / "store"),
+            "DEER_DATA_DIR": str(directory / "data"),
+        }
+        self._log = (directory / "worker.log").open("ab")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_path = directory / "worker.log"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exit_: object) -> None:
+        self.kill()
+        self._log.close()
+
+    def start(self) -> None:
+        """Start a worker; there must be none."""
+        self._process = subprocess.Popen(
+            [sys.executable, "worker.py"],
+            cwd=ROOT,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+
+    def kill(self) -> None:
+        """`kill -9`, and nothing it could do about it."""
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    @property
+    def log(self) -> str:
+        """What the workers wrote."""
+        return self._log_path.read_text(errors="replace")

@@ -1,0 +1,38 @@
+"""Real Temporal servers for tests: one as it is, one whose workflows may skip time."""
+
+import shutil
+import sysconfig
+from pathlib import Path
+
+from temporalio.common import SearchAttributeKey
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+
+PHASE = SearchAttributeKey.for_keyword("ResearchPhase")
+
+
+def temporal_binary() -> str | None:
+    """The `temporal` of the environment, else of the PATH; None when there is none."""
+    scripts = Path(sysconfig.get_path("scripts"))
+    return shutil.which("temporal", path=str(scripts)) or shutil.which("temporal")
+
+
+async def start_server(binary: str) -> WorkflowEnvironment:
+    """A dev server in memory that knows the search attribute."""
+    return await WorkflowEnvironment.start_local(
+        data_converter=pydantic_data_converter,
+        search_attributes=[PHASE],
+        dev_server_existing_path=binary,
+        dev_server_log_level="never",
+    )
+
+
+async def start_skipping_server(binary: str) -> WorkflowEnvironment:
+    """The same server with a clock of its own for each workflow, which jumps when only timers are left."""
+    return await WorkflowEnvironment.start_time_skipping_v2(
+        data_converter=pydantic_data_converter,
+        search_attributes=[PHASE],
+        dev_server_existing_path=binary,
+        dev_server_log_level="never",
+        dev_server_extra_args=["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"],
+    )

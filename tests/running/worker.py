@@ -1,0 +1,81 @@
+"""The product's worker inside the test: its workflows, activities and providers, pointed at scripted services."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from activities.llm import ModelActivities
+from activities.pages import PageActivities
+from activities.reports import ReportActivities
+from activities.runs import RunActivities
+from activities.search import SearchActivities
+from deer.ports import PageReader
+from deer.providers.documents import StoredDocuments
+from deer.providers.files import FileStore
+from deer.providers.openai_model import OpenAIModel
+from deer.providers.pages import WebPages
+from deer.providers.tavily import TavilySearch
+from tests.running.runs import Runs
+from tests.scripted import ScriptedServices
+from tests.scripted.canaries import MODEL_KEY, SEARCH_KEY
+from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT, WORKFLOW_BUGS
+from workflows.research import Research
+from workflows.step import Step
+
+WORKFLOWS: list[type] = [Research, Step]
+SERVICE_TIMEOUT = timedelta(seconds=15)
+
+
+@asynccontextmanager
+async def page_reader() -> AsyncIterator[PageReader]:
+    """The product's reader of pages, which may reach this machine."""
+    async with aclosing(WebPages(frozenset({"127.0.0.1"}), SERVICE_TIMEOUT)) as pages:
+        await pages.warm()
+        yield pages
+
+
+@asynccontextmanager
+async def research_worker(
+    client: Client, services: ScriptedServices, pages: PageReader, directory: Path, *, cached_workflows: int = 100
+) -> AsyncIterator[Runs]:
+    """A worker on a task queue of its own, with its store under `directory`.
+
+    `pages` is handed in because its processes take a second to start, and serve many workers.
+    `cached_workflows` 0 replays every workflow from its history at each task.
+    """
+    store = FileStore(directory / "store")
+    documents = StoredDocuments(store)
+    async with AsyncExitStack() as open_connections:
+        model = await open_connections.enter_async_context(
+            aclosing(OpenAIModel("scripted", services.model_url, MODEL_KEY, SERVICE_TIMEOUT))
+        )
+        engine = await open_connections.enter_async_context(
+            aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
+        )
+        worker = Worker(
+            client,
+            task_queue=f"test-{uuid.uuid4().hex[:8]}",
+            workflows=WORKFLOWS,
+            activities=[
+                *ModelActivities(model, store).all,
+                *SearchActivities(engine, documents, store).all,
+                *PageActivities(pages, documents, store).all,
+                *ReportActivities(store).all,
+                *RunActivities().all,
+            ],
+            workflow_runner=SandboxedWorkflowRunner(
+                restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
+            ),
+            workflow_failure_exception_types=WORKFLOW_BUGS,
+            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+            max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
+            max_cached_workflows=cached_workflows,
+        )
+        async with worker:
+            yield Runs(client, worker.task_queue, store)

@@ -1,0 +1,174 @@
+"""What follows from settings: who answers, with which model, and where Temporal and the texts are."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from deer.config import ModelSettings, ModelTier, SearchApi, Settings, load_settings
+from deer.errors import SettingsError
+from deer.models import Role
+
+KEY = "sk-canary-1234567890"
+
+
+class TestServices:
+    """Who answers, decided by what is set."""
+
+    def test_nothing_set_serves_the_example_corpus(self) -> None:
+        """Without model and search the example corpus is searched without a model, and both are said."""
+        services = Settings().services()
+        assert (services.model, services.search, services.example_corpus) == (
+            "extractive",
+            (SearchApi.DOCUMENTS,),
+            True,
+        )
+        assert "No language model" in services.notices[0]
+
+    def test_documents_alone_are_searched_without_a_model(self) -> None:
+        """Documents of the run replace the example corpus; that no model is used is said."""
+        services = Settings().services(documents=True)
+        assert (services.model, services.example_corpus) == ("extractive", False)
+        assert len(services.notices) == 1
+
+    def test_tavily_key_alone_means_tavily(self) -> None:
+        """A Tavily key without SEARCH_API searches with Tavily, here without a model."""
+        services = Settings(tavily_api_key=SecretStr("t")).services()
+        assert (services.model, services.search) == ("extractive", (SearchApi.TAVILY,))
+
+    def test_search_api_beats_the_key(self) -> None:
+        """An explicit choice of engines is not widened by a key that happens to be set."""
+        settings = Settings(tavily_api_key=SecretStr("t"), search_api=(SearchApi.DOCUMENTS,))
+        assert settings.services().search == (SearchApi.DOCUMENTS,)
+
+    def test_documents_join_the_engines(self) -> None:
+        """Documents of a run come behind the engines that are set."""
+        settings = Settings(tavily_api_key=SecretStr("t"), openai_base_url="http://models.test")
+        assert settings.services(documents=True).search == (SearchApi.TAVILY, SearchApi.DOCUMENTS)
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            Settings(openai_api_key=SecretStr("k")),
+            Settings(openai_base_url="http://models.test"),
+            Settings(basic_model=ModelSettings(model="m", base_url="http://models.test")),
+        ],
+    )
+    def test_each_way_to_set_a_model(self, settings: Settings) -> None:
+        """A key, an address or a model with an address sets a model, which then needs something to search."""
+        assert settings.services(documents=True).model == "openai"
+        with pytest.raises(SettingsError, match=r"TAVILY_API_KEY.*--documents"):
+            settings.services()
+
+    def test_model_name_without_endpoint_is_refused(self) -> None:
+        """A model's name alone does not say where to call it."""
+        with pytest.raises(SettingsError, match=r"BASIC_MODEL=small.*OPENAI_BASE_URL"):
+            Settings(basic_model=ModelSettings(model="small")).services(documents=True)
+
+    def test_tavily_without_key_is_refused(self) -> None:
+        """Choosing Tavily without its key names the key; an address of its own may do without."""
+        with pytest.raises(SettingsError, match="TAVILY_API_KEY"):
+            Settings(search_api=(SearchApi.TAVILY,)).services()
+        own = Settings(search_api=(SearchApi.TAVILY,), tavily_base_url="http://search.test")
+        assert own.services().search == (SearchApi.TAVILY,)
+
+
+class TestModels:
+    """Which model a role uses, completed from the shared settings."""
+
+    def test_shared_endpoint_completes_a_name(self) -> None:
+        """A model given by name is called at the shared address with the shared key."""
+        settings = Settings(
+            openai_api_key=SecretStr(KEY), openai_base_url="http://a.test", basic_model=ModelSettings(model="small")
+        )
+        expected = ModelSettings(model="small", base_url="http://a.test", api_key=SecretStr(KEY))
+        assert settings.model_for(Role.PLANNER) == expected
+
+    def test_key_goes_only_to_its_address(self) -> None:
+        """A model with an address of its own and no key is called without one, and a notice says so."""
+        settings = Settings(
+            openai_api_key=SecretStr(KEY), basic_model=ModelSettings(model="small", base_url="http://elsewhere.test")
+        )
+        model = settings.model_for(Role.PLANNER)
+        assert model is not None
+        assert model.api_key is None
+        assert "BASIC_MODEL has an address of its own" in settings.services(documents=True).notices[0]
+
+    def test_basic_table_serves_other_names(self) -> None:
+        """Where only BASIC_MODEL says where to call, a reasoning model given by name is called there too."""
+        basic = ModelSettings(model="small", base_url="http://a.test", api_key=SecretStr(KEY))
+        settings = Settings(basic_model=basic, reasoning_model=ModelSettings(model="large"))
+        expected = ModelSettings(model="large", base_url="http://a.test", api_key=SecretStr(KEY))
+        assert settings.model_for(Role.REPORTER) == expected
+
+    def test_reasoning_model_serves_its_roles(self) -> None:
+        """Analyst, reporter and researcher use the reasoning model, planner and judge only for deep thinking."""
+        settings = Settings(
+            openai_api_key=SecretStr(KEY),
+            basic_model=ModelSettings(model="small"),
+            reasoning_model=ModelSettings(model="large"),
+        )
+
+        def roles_of(name: str, deep_thinking: bool) -> set[Role]:
+            chosen = {role: settings.model_for(role, deep_thinking=deep_thinking) for role in Role}
+            return {role for role, model in chosen.items() if model is not None and model.model == name}
+
+        assert roles_of("large", deep_thinking=False) == {Role.ANALYST, Role.REPORTER, Role.RESEARCHER}
+        assert roles_of("small", deep_thinking=True) == {Role.COORDINATOR, Role.CODER}
+
+    def test_reasoning_model_without_tools_leaves_the_researcher(self) -> None:
+        """A reasoning model that takes no tools does not serve the researcher."""
+        settings = Settings(
+            openai_api_key=SecretStr(KEY),
+            basic_model=ModelSettings(model="small"),
+            reasoning_model=ModelSettings(model="large", takes_tools=False),
+        )
+        model = settings.model_for(Role.RESEARCHER)
+        assert model is not None
+        assert model.model == "small"
+
+    def test_role_models_decide_first(self, tmp_path: Path) -> None:
+        """A role takes the tier, the name or the table that is set for it."""
+        env = {
+            "OPENAI_API_KEY": KEY,
+            "BASIC_MODEL": "small",
+            "REASONING_MODEL": "large",
+            "ROLE_MODELS": '{"planner": "reasoning", "reporter": "basic", "coder": {"model": "code"}, "judge": "o"}',
+        }
+        settings = load_settings(env, tmp_path)
+        assert settings.role_models[Role.PLANNER] is ModelTier.REASONING
+        names = {role: model.model for role in Role if (model := settings.model_for(role))}
+        assert names[Role.PLANNER] == "large"
+        assert names[Role.REPORTER] == "small"
+        assert names[Role.CODER] == "code"
+        assert names[Role.JUDGE] == "o"
+
+    def test_no_model_set(self) -> None:
+        """Without a model no role has one."""
+        assert all(Settings().model_for(role) is None for role in Role)
+
+
+class TestTemporal:
+    """Where Temporal is."""
+
+    @pytest.mark.parametrize("variable", ["TEMPORAL_ADDRESS", "TEMPORAL_PROFILE"])
+    def test_address_or_profile_leaves_embedded_mode(self, tmp_path: Path, variable: str) -> None:
+        """An address or a profile names another server, from any place; then a store must be set."""
+        (tmp_path / ".env").write_text(f"{variable}=temporal.test:7233\n")
+        settings = load_settings({}, tmp_path)
+        assert not settings.temporal.embedded
+        assert settings.temporal.override_env_vars() == {variable: "temporal.test:7233"}
+        with pytest.raises(SettingsError, match="DEER_STORE is not set"):
+            settings.store_location(embedded=False)
+
+    def test_other_variables_stay_embedded(self, tmp_path: Path) -> None:
+        """A profile file or a namespace alone does not redirect; texts are then kept in the data directory."""
+        settings = load_settings({"TEMPORAL_CONFIG_FILE": "/x.toml", "TEMPORAL_NAMESPACE": "n"}, tmp_path)
+        assert settings.temporal.embedded
+        assert settings.temporal.namespace == "n"
+        assert settings.store_location(embedded=True) == tmp_path / ".deer" / "store"
+
+    def test_booleans_reach_temporal_as_words(self, tmp_path: Path) -> None:
+        """A TOML boolean becomes the word that Temporal's own reader understands."""
+        (tmp_path / "deer.toml").write_text("temporal_tls = true\n")
+        assert load_settings({}, tmp_path).temporal.override_env_vars() == {"TEMPORAL_TLS": "true"}

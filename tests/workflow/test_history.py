@@ -1,0 +1,69 @@
+"""What a run writes into Temporal's history stays small, whatever its pages and findings weigh."""
+
+from deer.models import Phase
+from tests.running import Run, Runs, children_in
+from tests.scripted import Call, Json, ScriptedServices, call_tool, plan_of, research_step
+from tests.scripted.roles import finding
+
+KILOBYTE = 1_000
+
+
+async def weight(run: Run, workflow_id: str) -> tuple[int, int]:
+    """Events and bytes of a workflow's history, as the server counts them."""
+    described = await run.client.get_workflow_handle(workflow_id).describe()
+    info = described.raw_description.workflow_execution_info
+    return info.history_length, info.history_size_bytes
+
+
+async def test_forty_turns_with_long_results_stay_small(runs: Runs, scripted: ScriptedServices) -> None:
+    """A step of 40 searches with results of 1, 7 or 10 KB stays under 1 MB and 1,000 events."""
+
+    def results(query: str) -> list[Json]:
+        size = (1, 7, 10)[len(query) % 3] * KILOBYTE
+        return [{"title": "P", "url": f"{scripted.url}/page/{hash(query) % 10**9}", "content": "word " * (size // 5)}]
+
+    def searches(call: Call) -> object:
+        return call_tool("web_search", query=f"{'x' * call.rounds} {call.rounds}") if call.tools else "In short: done."
+
+    scripted.setup.results = results
+    scripted.scripts["researcher"] = searches  # type: ignore[assignment]  # the union of replies
+    scripted.scripts["planner"] = plan_of(research_step("subject-a1"))
+    run = await runs.start("What is the value?", auto_accept=True, max_turns=40)
+    assert (await run.end(within_s=60)).phase is Phase.COMPLETED
+    assert scripted.log.count("search") == 41
+    (child,) = children_in(await run.events())
+    events, size = await weight(run, child)
+    assert events < 1_000
+    assert size < 1_000_000
+
+
+async def test_thirty_steps_keep_their_parent_small(runs: Runs, scripted: ScriptedServices) -> None:
+    """The run of 30 steps stays under 1 MB and 3,000 events in its own history."""
+    scripted.scripts["planner"] = plan_of(*(research_step(f"subject-n{number}") for number in range(30)))
+    scripted.scripts["researcher"] = lambda call: (
+        finding(call) if call.rounds else call_tool("web_search", query=f"facts {call.messages[1]['content'][-200:]}")
+    )
+    run = await runs.start("What is the value?", auto_accept=True, max_steps=30, max_parallel_steps=8)
+    status = await run.end(within_s=60)
+    assert status.phase is Phase.COMPLETED
+    events, size = await weight(run, run.id)
+    assert events < 3_000
+    assert size < 1_000_000
+
+
+async def test_long_texts_travel_by_reference(runs: Runs, scripted: ScriptedServices) -> None:
+    """A report of 300 KB and a finding of 50 KB are whole in the record and mere previews in history and queries."""
+    long_report = "# Report\n\n" + "A sentence of the report. " * 12_000
+    scripted.scripts["reporter"] = long_report
+    scripted.scripts["analyst"] = call_tool("submit_finding", summary="A long finding. " * 3_200, claims=[])
+    run = await runs.start("What is the value?", auto_accept=True)
+    status = await run.end()
+    record = await run.record()
+    assert record
+    assert record.report
+    assert record.plan
+    assert len(record.report.markdown) >= 300_000
+    assert len(record.plan.steps[1].finding or "") > 50_000
+    assert len(status.model_dump_json()) < 20_000
+    _, size = await weight(run, run.id)
+    assert size < 200_000

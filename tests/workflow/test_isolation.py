@@ -1,0 +1,62 @@
+"""What one run must not see of another, and what a bug may not do to either."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.testing import WorkflowEnvironment
+
+from deer.models import Phase
+from deer.ports import PageReader
+from tests.running import Runs, research_worker
+from tests.scripted import Json, ScriptedServices, plan_of, research_step
+
+
+async def test_a_run_cites_nothing_of_the_run_before_it(runs: Runs, scripted: ScriptedServices) -> None:
+    """Case M01: on one worker the second run has its own sources only, and reads again a page that both need."""
+    shared = "/page/both"
+
+    def results(query: str) -> list[Json]:
+        own = "/page/first" if "subject-m1" in query or "first" in query else "/page/second"
+        return [
+            {"title": path, "url": scripted.url + path, "content": "the measured value of x"} for path in (shared, own)
+        ]
+
+    scripted.setup.results = results
+    scripted.scripts["planner"] = plan_of(research_step("subject-m1"))
+    first = await runs.complete("What is the first value?")
+    scripted.scripts["planner"] = plan_of(research_step("subject-m2"))
+    second = await runs.complete("What is the second value?")
+    assert {source.url.removeprefix(scripted.url) for source in first.sources} == {shared, "/page/first"}
+    assert {source.url.removeprefix(scripted.url) for source in second.sources} == {shared, "/page/second"}
+    assert "subject-m1" not in scripted.log.calls("reporter")[1].text
+    assert [call.path for call in scripted.log.calls("page")] == ["both", "both"]
+
+
+async def test_a_request_that_is_no_request_fails_at_once(runs: Runs) -> None:
+    """Case T11: input that the workflow cannot use ends the run as failed with the reason, not in silent retries."""
+    for request in ({}, {"question": ""}, {"question": "x", "max_steps": 0}, {"question": "x", "surprise": 1}):
+        run = await runs.start_raw(request)
+        assert await run.closed() == WorkflowExecutionStatus.FAILED
+
+
+@pytest.fixture
+async def uncached_runs(
+    server: WorkflowEnvironment, scripted: ScriptedServices, pages: PageReader, tmp_path: Path
+) -> AsyncIterator[Runs]:
+    """Runs on a worker that replays every workflow from its history at each task."""
+    async with research_worker(server.client, scripted, pages, tmp_path, cached_workflows=0) as started:
+        yield started
+
+
+async def test_a_run_is_the_same_when_every_task_replays_it(uncached_runs: Runs, scripted: ScriptedServices) -> None:
+    """Without a cache of workflows a run with an edit, a judge and two rounds ends as with one."""
+    run = await uncached_runs.start("What is the value?", max_rounds=2)
+    await run.reach(Phase.AWAITING_REVIEW)
+    await run.signal("edit", "also the cost")
+    await run.reach(Phase.AWAITING_REVIEW)
+    await run.approve()
+    status = await run.end()
+    assert status.phase is Phase.COMPLETED
+    assert len({call.key for call in scripted.log.calls()}) == len(scripted.log)

@@ -1,0 +1,142 @@
+"""The planner's bad replies, and plans of later rounds."""
+
+from temporalio.client import WorkflowExecutionStatus
+
+from deer.models import Phase, StepStatus
+from tests.running import Runs
+from tests.scripted import SMALL_PLAN, ScriptedServices, ToolCalls, analysis_step, call_tool, plan_of, research_step
+
+PROSE = "1. Find the market size\n2. Compare the three vendors"
+
+
+def revision(*subjects: str) -> ToolCalls:
+    """A judge's reply that asks for research steps on these subjects."""
+    return call_tool("revise_plan", steps=[research_step(s) for s in subjects], reason="the second angle is missing")
+
+
+async def test_a_plan_in_prose_is_asked_for_again_with_the_reason(runs: Runs, scripted: ScriptedServices) -> None:
+    """One bad reply costs one more call, which is told what was wrong."""
+    scripted.scripts["planner"] = [PROSE, SMALL_PLAN]
+    status = await runs.complete("What is the value?")
+    assert status.phase is Phase.COMPLETED
+    first, second = scripted.log.calls("planner")
+    assert "Compare the three vendors" in second.text
+    assert len(second.text) > len(first.text)
+
+
+async def test_a_planner_that_never_writes_a_plan_fails_the_run_with_its_last_words(
+    runs: Runs, scripted: ScriptedServices
+) -> None:
+    """After the reply and two more the run is failed, with the reason and the raw reply in its record."""
+    scripted.scripts["planner"] = PROSE
+    run = await runs.start("What is the value?")
+    assert await run.closed() == WorkflowExecutionStatus.FAILED
+    status = await run.status()
+    assert status.phase is Phase.FAILED
+    assert "plan" in (status.reason or "")
+    assert scripted.log.count("planner") == 3
+    record = await run.record()
+    assert record == status
+    assert "Compare the three vendors" in record.model_dump_json()
+
+
+async def test_a_plan_above_the_limit_is_cut_before_anybody_approves_it(runs: Runs, scripted: ScriptedServices) -> None:
+    """Thirty steps where three are allowed: three are shown, and the cut is told."""
+    scripted.scripts["planner"] = plan_of(*(research_step(f"subject-n{n}") for n in range(30)))
+    run = await runs.start("What is the value?", max_steps=3)
+    status = await run.reach(Phase.AWAITING_REVIEW)
+    assert status.plan
+    assert len(status.plan.steps) == 3 or scripted.log.count("planner") > 1
+    assert any("3" in notice for notice in status.notices)
+
+
+async def test_enough_context_skips_research_and_cites_what_was_found_before(
+    runs: Runs, scripted: ScriptedServices
+) -> None:
+    """A plan that has evidence from the look around goes straight to the report, which cites only that."""
+    scripted.scripts["planner"] = plan_of(has_enough_context=True)
+    status = await runs.complete("What is the value?")
+    assert status.phase is Phase.COMPLETED
+    assert scripted.log.count("researcher") == 0
+    assert {source.id for source in status.sources if source.cited} == {"b-1", "b-2", "b-3"}
+
+
+async def test_a_report_without_any_evidence_says_that_it_cites_nothing(runs: Runs, scripted: ScriptedServices) -> None:
+    """With enough context claimed, no search and no source, nothing is cited and the report says so."""
+    scripted.scripts["planner"] = plan_of(has_enough_context=True)
+    status = await runs.complete("What is two plus two?", look_around=False)
+    assert status.report
+    assert not [source for source in status.sources if source.cited]
+    assert "no source" in status.report.markdown.lower() or "nothing" in status.report.markdown.lower()
+
+
+async def test_one_round_asks_no_judge(runs: Runs, scripted: ScriptedServices) -> None:
+    """By default the findings are reported as they are."""
+    status = await runs.complete("What is the value?")
+    assert (status.round, status.max_rounds) == (1, 1)
+    assert scripted.log.count("judge") == 0
+
+
+async def test_the_judge_can_ask_for_another_round(runs: Runs, scripted: ScriptedServices) -> None:
+    """A revised plan is a new revision with new step ids; finished steps stay finished and are not done again."""
+    scripted.scripts["judge"] = revision("subject-r2")
+    status = await runs.complete("What is the value?", max_rounds=2)
+    assert status.phase is Phase.COMPLETED
+    assert status.round == 2
+    assert scripted.log.count("judge") == 1
+    assert status.plan
+    assert status.plan.revision == 2
+    assert [step.id for step in status.plan.steps] == ["s1", "s2", "s3"]
+    assert {step.status for step in status.plan.steps} == {StepStatus.DONE}
+    asked = [call for call in scripted.log.calls("researcher") if "subject-a1" in call.messages[1]["content"]]
+    assert len([call for call in asked if call.rounds == 0]) == 1
+
+
+async def test_a_judge_that_is_content_ends_the_research(runs: Runs, scripted: ScriptedServices) -> None:
+    """With rounds left, `respond` goes on to the report."""
+    status = await runs.complete("What is the value?", max_rounds=3)
+    assert (status.phase, status.round) == (Phase.COMPLETED, 1)
+    assert scripted.log.count("judge") == 1
+
+
+async def test_a_revised_plan_waits_for_review(runs: Runs, scripted: ScriptedServices) -> None:
+    """Unless accepted by itself, the plan of the second round waits like the first."""
+    scripted.scripts["judge"] = revision("subject-r2")
+    run = await runs.start("What is the value?", max_rounds=2)
+    await run.approve()
+    await run.reach(Phase.RESEARCHING, Phase.AWAITING_REVIEW)
+    waiting = await run.reach(Phase.AWAITING_REVIEW)
+    while waiting.plan and waiting.plan.revision == 1:
+        waiting = await run.reach(Phase.AWAITING_REVIEW)
+    assert waiting.plan
+    assert waiting.plan.revision == 2
+    assert "revision 1" in await run.refusal("review", {"revision": 1, "decision": "approve"})
+    await run.update("review", {"revision": 2, "decision": "approve"})
+    assert (await run.end()).phase is Phase.COMPLETED
+
+
+async def test_a_later_plan_that_cannot_be_used_ends_in_a_report_with_gaps(
+    runs: Runs, scripted: ScriptedServices
+) -> None:
+    """What the first round found is reported when the second round's plan is no plan."""
+    scripted.scripts["judge"] = call_tool("revise_plan", steps=[{}], reason="more")
+    status = await runs.complete("What is the value?", max_rounds=2)
+    assert status.phase is Phase.COMPLETED_WITH_GAPS
+    assert scripted.log.count("judge") <= 3
+    assert status.report
+    assert status.plan
+    assert [step.status for step in status.plan.steps] == [StepStatus.DONE] * 2
+
+
+async def test_code_gives_the_ids_and_the_usual_dependencies(runs: Runs, scripted: ScriptedServices) -> None:
+    """Without `depends_on` research steps depend on nothing and an analysis on every step before it."""
+    scripted.scripts["planner"] = plan_of(
+        research_step("subject-a1"),
+        research_step("subject-b1"),
+        analysis_step(),
+        analysis_step(title="Compare again", depends_on=[1]),
+    )
+    run = await runs.start("What is the value?")
+    status = await run.reach(Phase.AWAITING_REVIEW)
+    assert status.plan
+    assert [step.depends_on for step in status.plan.steps] == [(), (), ("s1", "s2"), ("s1",)]

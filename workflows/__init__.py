@@ -1,0 +1,1 @@
+"""The flow, deterministic: what is decided here is replayed from Temporal's history."""

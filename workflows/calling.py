@@ -1,0 +1,55 @@
+"""How workflows call activities: what a failure means, and waiting for a person where only one can mend it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import TimeoutError as ActivityTimeout
+from temporalio.workflow import ActivityConfig
+
+from deer.errors import NEEDS_A_PERSON, FailureKind, ServiceError
+
+MAX_SUMMARY_CHARS = 200
+
+Request = TypeVar("Request", bound=BaseModel)
+Result = TypeVar("Result", bound=BaseModel)
+Hold = Callable[[str], Awaitable[None]]
+
+
+async def call(
+    activity: Callable[[Any, Request], Awaitable[Result]],
+    request: Request,
+    policy: ActivityConfig,
+    summary: str,
+    hold: Hold,
+) -> Result:
+    """Run an activity to its result.
+
+    What only a person can mend is held until somebody says `retry`, then the call is made again. Any other failure,
+    after Temporal's retries, raises ServiceError with its reason. Cancellation passes through.
+    """
+    config = policy.copy()
+    config["summary"] = summary[:MAX_SUMMARY_CHARS]
+    while True:
+        try:
+            return await workflow.execute_activity_method(activity, args=[request], **config)
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            failure = failure_of(error)
+            if failure.kind not in NEEDS_A_PERSON:
+                raise failure from error
+            await hold(str(failure))
+
+
+def failure_of(error: ActivityError) -> ServiceError:
+    """What went wrong in an activity, as the error that its provider raised."""
+    cause = error.cause
+    if isinstance(cause, ApplicationError):
+        kind = FailureKind(cause.type) if cause.type in set(FailureKind) else FailureKind.REJECTED
+        return ServiceError(cause.message, kind)
+    if isinstance(cause, ActivityTimeout):
+        return ServiceError("it took longer than allowed", FailureKind.UNAVAILABLE)
+    return ServiceError(str(cause or error), FailureKind.UNAVAILABLE)

@@ -1,0 +1,67 @@
+"""Timeouts and retries per kind of activity, each with its why.
+
+Common to all: a heartbeat timeout, so that work of a killed worker is taken up within seconds; a cap on attempts and
+on the whole time; and `PayloadsTooLarge` is never retried, as the same result would be too large again.
+"""
+
+from datetime import timedelta
+
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityConfig
+
+_NEVER_RETRIED = ["PayloadsTooLarge"]
+
+MODEL = ActivityConfig(
+    # above the client's own timeout (120 s by default), so that the client's clear error comes first
+    start_to_close_timeout=timedelta(minutes=10),
+    # rate limits ask for up to two minutes, and an outage of a quarter of an hour is worth waiting out
+    schedule_to_close_timeout=timedelta(minutes=30),
+    heartbeat_timeout=timedelta(seconds=10),
+    retry_policy=RetryPolicy(
+        initial_interval=timedelta(seconds=1),
+        maximum_interval=timedelta(seconds=60),
+        maximum_attempts=8,
+        non_retryable_error_types=_NEVER_RETRIED,
+    ),
+)
+
+SEARCH = ActivityConfig(
+    start_to_close_timeout=timedelta(seconds=90),
+    schedule_to_close_timeout=timedelta(minutes=5),
+    heartbeat_timeout=timedelta(seconds=10),
+    # a search that fails four times is told to the agent, which can ask in other words
+    retry_policy=RetryPolicy(
+        initial_interval=timedelta(seconds=1),
+        maximum_interval=timedelta(seconds=20),
+        maximum_attempts=4,
+        non_retryable_error_types=_NEVER_RETRIED,
+    ),
+)
+
+PAGE = ActivityConfig(
+    start_to_close_timeout=timedelta(seconds=90),
+    schedule_to_close_timeout=timedelta(minutes=3),
+    heartbeat_timeout=timedelta(seconds=10),
+    # pages fail for good far more often than services do: one more try, then the agent picks another
+    retry_policy=RetryPolicy(
+        initial_interval=timedelta(seconds=1),
+        maximum_attempts=2,
+        non_retryable_error_types=_NEVER_RETRIED,
+    ),
+)
+
+STORE = ActivityConfig(
+    # reads and writes texts of megabytes at most
+    start_to_close_timeout=timedelta(seconds=60),
+    schedule_to_close_timeout=timedelta(minutes=10),
+    heartbeat_timeout=timedelta(seconds=5),
+    retry_policy=RetryPolicy(
+        initial_interval=timedelta(milliseconds=500),
+        maximum_interval=timedelta(seconds=10),
+        maximum_attempts=20,
+        non_retryable_error_types=_NEVER_RETRIED,
+    ),
+)
+
+STEP_EXECUTION_TIMEOUT = timedelta(days=30)
+"""A step may be held until a person comes back; it does not wait for ever on nobody."""

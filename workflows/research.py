@@ -1,0 +1,308 @@
+"""The story of a run, from a question to a cited report. `run` reads like the picture in docs/architecture.md."""
+
+import asyncio
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, ChildWorkflowError, FailureError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.llm import ModelActivities
+    from activities.reports import ReportActivities
+    from activities.runs import RunActivities
+    from activities.search import SearchActivities
+    from deer import flow
+    from deer.errors import ServiceError
+    from deer.models import (
+        CheckClaimsRequest,
+        CoordinateRequest,
+        DeadlinePolicy,
+        FinishReportRequest,
+        JoinRequest,
+        JudgeRequest,
+        Phase,
+        PlanRequest,
+        RejectedReply,
+        ReportRequest,
+        ReportStyle,
+        RunOutcome,
+        SearchRequest,
+        StepOutcome,
+        StepRequest,
+        StepStatus,
+        StepType,
+        StoredText,
+        preview_of,
+        shown,
+    )
+    from deer.models import Step as PlannedStep
+    from workflows import policies
+    from workflows.calling import MAX_SUMMARY_CHARS
+    from workflows.open_run import OpenRun, RunFailed
+    from workflows.step import Step
+
+MAX_REASKS = 2
+"""How often a plan that breaks a rule is asked for again."""
+
+MAX_CONTINUATIONS = 3
+"""How often a report that the output limit cut is gone on with."""
+
+MAX_BACKGROUND_QUERY_CHARS = 400
+
+
+@workflow.defn(name="Research")
+class Research(OpenRun):
+    """One run of deep research. Its id is the run's id; its history is all there is to know of it."""
+
+    @workflow.init
+    def __init__(
+        self, request: Any = None
+    ) -> None:  # parsed by hand: a malformed request must end the run, not stall it
+        """State that message handlers need, which may run before `run`."""
+        super().__init__(request)
+        self._draft: StoredText = ""
+        self._cancel_reason = "cancelled by a person"
+
+    @workflow.run
+    async def run(self, request: Any = None) -> RunOutcome:
+        """Take the question to an end; every ending saves the record of the run first."""
+        try:
+            return await self._end(await self._story())
+        except RunFailed as failure:
+            await self._end(Phase.FAILED, str(failure))
+            raise ApplicationError(str(failure), type="ResearchFailed", non_retryable=True) from failure
+        except (asyncio.CancelledError, FailureError) as error:
+            if not is_cancelled_exception(error):
+                raise
+            await self._end(Phase.CANCELLED, self._cancel_reason)
+            raise
+
+    async def _story(self) -> Phase:
+        await self._coordinate()
+        if self._state.answer is not None:
+            return Phase.ANSWERED
+        await self._look_around()
+        await self._plan()
+        while not self._state.knows_enough():
+            await self._review()
+            await self._research_team()
+            if not await self._another_round():
+                break
+        await self._report()
+        await self._check_citations()
+        return self._state.end_phase()
+
+    # The stations of the story
+
+    async def _coordinate(self) -> None:
+        """Small talk gets an answer; a question goes to the planner."""
+        if self._bad_request is not None:
+            raise RunFailed(f"the request cannot be taken: {self._bad_request}")
+        self._enter(Phase.COORDINATING)
+        brief = flow.coordinator_brief(self._state, workflow.now().date())
+        decision = await self._ask(ModelActivities.coordinate, CoordinateRequest(brief=brief), "coordinator")
+        self._state.take_decision(workflow.now(), decision)
+
+    async def _look_around(self) -> None:
+        """One search before the plan is made; without it the plan is made all the same."""
+        request = self._request
+        if not request.look_around or not flow.can_search(self._state):
+            return
+        self._enter(Phase.LOOKING_AROUND)
+        query = "; ".join(self._state.topics)[:MAX_BACKGROUND_QUERY_CHARS]
+        search = SearchRequest(
+            run_id=self._state.id,
+            query=query,
+            max_results=request.max_search_results,
+            web=request.web_search,
+            documents=request.documents,
+            allowed_domains=request.allowed_domains,
+            denied_domains=request.denied_domains,
+        )
+        try:
+            reply = await self._call(
+                SearchActivities.search_web, search, policies.SEARCH, f"background search: {query}"
+            )
+        except ServiceError as error:
+            self._notice("background_failed", reason=error)
+            return
+        self._state.take_background(workflow.now(), reply)
+
+    async def _plan(self) -> None:
+        """Have the planner write the plan, or a new one after a request for changes."""
+        self._enter(Phase.PLANNING)
+        rejected: tuple[RejectedReply, ...] = ()
+        while len(rejected) <= MAX_REASKS:
+            brief = flow.planner_brief(self._state, workflow.now().date(), rejected)
+            rules = self._state.rules.model_copy(update={"excess_is_cut": len(rejected) == MAX_REASKS})
+            request = PlanRequest(brief=brief, rules=rules)
+            reply = await self._ask(ModelActivities.write_plan, request, "planner")
+            self._state.spend(reply.usage)
+            if reply.draft is not None:
+                self._state.propose(workflow.now(), reply.draft, "planner")
+                return
+            rejected = (*rejected, RejectedReply(reply=reply.reply, error=reply.error or ""))
+            self._state.record(workflow.now(), f"the plan was not usable: {reply.error}")
+        reason = f"the planner's {len(rejected)} replies gave no plan: {rejected[-1].error}"
+        self._state.notice(workflow.now(), f"the planner's last reply: {preview_of(shown(rejected[-1].reply))}")
+        if self._state.plan is None:
+            raise RunFailed(reason)
+        self._state.notice(workflow.now(), f"{reason}; the plan before it still waits")
+
+    async def _review(self) -> None:
+        """Wait until the plan is approved; whoever asks for changes is shown a new plan."""
+        if self._request.auto_accept:
+            self._state.hand_off(workflow.now(), "review", "research team", "accepted automatically, as asked")
+            return
+        while not self._state.is_approved():
+            await self._save_as(Phase.AWAITING_REVIEW, None)
+            self._state.open_review()
+            self._enter(Phase.AWAITING_REVIEW)
+            await self._wait_for_review()
+            if self._state.wants_new_plan():
+                await self._plan()
+
+    async def _wait_for_review(self) -> None:
+        shown = self._state.revisions
+        try:
+            await workflow.wait_condition(
+                lambda: self._state.is_answered() or self._state.revisions != shown,
+                timeout=self._request.review_deadline,
+                timeout_summary="review deadline",
+            )
+        except TimeoutError:
+            await self._pass_deadline()
+
+    async def _pass_deadline(self) -> None:
+        """Nobody answered in time: follow the policy of the request."""
+        if self._request.review_deadline_policy is DeadlinePolicy.ACCEPT:
+            self._state.accept_unanswered(workflow.now())
+            return
+        self._cancel_reason = "nobody reviewed the plan before its deadline"
+        await workflow.execute_activity_method(RunActivities.request_cancellation, **policies.STORE)
+        await workflow.wait_condition(lambda: False)  # the cancellation ends this wait
+
+    async def _research_team(self) -> None:
+        """Run the steps as their dependencies allow, several at once, each in its own workflow."""
+        self._state.begin_round(workflow.now())
+        self._enter(Phase.RESEARCHING)
+        running: list[asyncio.Task[None]] = []
+        try:
+            while True:
+                running += [asyncio.create_task(self._run_step(step)) for step in self._state.start_ready_steps()]
+                if not running:
+                    return
+                self._show()
+                done, _ = await workflow.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    running.remove(task)
+                    task.result()
+        finally:
+            for task in running:
+                task.cancel()
+            if running:
+                await workflow.wait(running)
+
+    async def _run_step(self, step: PlannedStep) -> None:
+        if step.step_type is StepType.PROCESSING:
+            self._notice("no_coder", title=step.title)
+        brief = flow.step_brief(self._state, step, workflow.now().date())
+        try:
+            child = await workflow.start_child_workflow(
+                Step.run,
+                StepRequest(run_id=self._state.id, brief=brief, request=self._request),
+                id=f"{self._state.id}/{step.id}/{self._state.steps[step.id].attempt}",
+                static_summary=f"{brief.role} {step.id}: {step.title}"[:MAX_SUMMARY_CHARS],
+                execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
+            )
+            self._children[step.id] = child
+            outcome = await child
+        except ChildWorkflowError as error:
+            if is_cancelled_exception(error):
+                raise
+            outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
+        finally:
+            self._children.pop(step.id, None)
+        self._state.end_step(workflow.now(), step.id, outcome)
+
+    async def _another_round(self) -> bool:
+        """Ask, with rounds left, whether the findings are enough; a revised plan is reviewed like the first."""
+        rejected: tuple[RejectedReply, ...] = ()
+        while self._state.has_rounds_left() and len(rejected) <= MAX_REASKS:
+            brief = flow.judge_brief(self._state, workflow.now().date(), rejected)
+            request = JudgeRequest(brief=brief, rules=self._state.rules)
+            try:
+                verdict = await self._call(ModelActivities.judge_findings, request, policies.MODEL, "judge")
+            except ServiceError as error:
+                self._state.has_gaps = True
+                self._notice("judge_failed", reason=error)
+                return False
+            self._state.spend(verdict.usage)
+            if verdict.draft is not None:
+                self._state.propose(workflow.now(), verdict.draft, "judge")
+                return True
+            if verdict.error is None:
+                self._state.hand_off(workflow.now(), "judge", "reporter", verdict.reason)
+                return False
+            rejected = (*rejected, RejectedReply(reply=verdict.reply, error=verdict.error))
+        if rejected:
+            self._state.has_gaps = True
+            self._notice("replan_failed", reason=rejected[-1].error)
+        return False
+
+    async def _report(self) -> None:
+        """Have the report written; findings that were paid for are joined when no model can write it."""
+        self._enter(Phase.REPORTING)
+        await self._check_claims()
+        if self._request.report_style is ReportStyle.PLAIN:
+            await self._join_findings()
+            return
+        try:
+            await self._write_report()
+        except ServiceError as error:
+            self._state.has_gaps = True
+            self._notice("joined_without_model", reason=error)
+            await self._join_findings()
+
+    async def _write_report(self) -> None:
+        written: StoredText = ""
+        for _ in range(1 + MAX_CONTINUATIONS):
+            brief = flow.reporter_brief(self._state, workflow.now().date(), written)
+            reply = await self._call(
+                ModelActivities.write_report, ReportRequest(brief=brief), policies.MODEL, "reporter"
+            )
+            self._state.spend(reply.usage)
+            written = reply.text
+            if not reply.was_cut:
+                break
+        else:
+            self._state.has_gaps = True
+            self._notice("report_incomplete", reason=f"{MAX_CONTINUATIONS} continuations did not end it")
+        self._draft = written
+
+    async def _join_findings(self) -> None:
+        request = JoinRequest(
+            title=self._state.title(), findings=flow.finding_briefs(self._state), locale=self._state.locale
+        )
+        joined = await self._keep(ReportActivities.join_findings, request, "join the findings")
+        self._draft = joined.text
+
+    async def _check_claims(self) -> None:
+        claims = {step_id: finding.claims for step_id, finding in self._state.findings().items() if finding.claims}
+        if claims:
+            request = CheckClaimsRequest(claims=claims, sources=self._state.sources_named_in(claims))
+            checked = await self._keep(ReportActivities.check_claims, request, "check the quotes")
+            self._state.take_claims(checked.claims)
+
+    async def _check_citations(self) -> None:
+        """Let only citations stand that resolve to sources of this run, and number them."""
+        self._enter(Phase.CHECKING)
+        request = FinishReportRequest(
+            text=self._draft,
+            sources=self._state.sources.without_texts(),
+            locale=self._state.locale,
+            title=self._state.title(),
+            notes=self._state.gaps(),
+        )
+        finished = await self._keep(ReportActivities.finish_report, request, "check the citations")
+        self._state.take_report(workflow.now(), finished)

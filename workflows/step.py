@@ -1,0 +1,255 @@
+"""One step: the model says its next move, code makes it and shows what came of it, until the step has its finding."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from temporalio import workflow
+from temporalio.workflow import ActivityConfig
+
+with workflow.unsafe.imports_passed_through():
+    from activities.llm import ModelActivities
+    from activities.pages import PageActivities
+    from activities.search import SearchActivities
+    from deer.errors import InvalidInput, ServiceError
+    from deer.evidence import SourceRegister
+    from deer.flow import MAX_ENTRY_CHARS
+    from deer.messages import Command, StepReport, parse_command
+    from deer.models import (
+        AgentNote,
+        Finding,
+        Phase,
+        ProgressEntry,
+        ProgressPage,
+        ReadRequest,
+        SearchRequest,
+        StepOutcome,
+        StepRequest,
+        StepStatus,
+        TextRef,
+        ToolCall,
+        ToolName,
+        ToolReply,
+        TurnReply,
+        TurnRequest,
+        Usage,
+    )
+    from deer.wording import word
+    from workflows import policies
+    from workflows.calling import Request, Result, call
+
+
+@workflow.defn(name="Step")
+class Step:
+    """An agent with its own context: it searches and reads, and ends with a finding or a reason why there is none."""
+
+    @workflow.init
+    def __init__(self, request: StepRequest) -> None:
+        """State that message handlers need, which may run before `run`."""
+        self._request = request
+        self._sources = SourceRegister(prefix=request.brief.step.id)
+        self._usage = Usage()
+        self._notices: list[str] = []
+        self._entries: list[ProgressEntry] = []
+        self._transcript: TextRef | None = None
+        self._turn = 0
+        self._searched = False
+        self._held: str | None = None
+
+    @workflow.run
+    async def run(self, request: StepRequest) -> StepOutcome:
+        """Work until there is a finding, the turns are spent, or a call fails for good."""
+        try:
+            return await self._work()
+        except ServiceError as error:
+            return self._outcome(StepStatus.FAILED, reason=str(error))
+
+    async def _work(self) -> StepOutcome:
+        told: set[AgentNote] = set()
+        rounds = 0
+        reply = await self._take_turn()
+        while True:
+            if reply.calls:
+                replies = await asyncio.gather(*[self._make(asked) for asked in reply.calls])
+                rounds += 1
+                if rounds >= self._request.brief.max_turns:
+                    return await self._sum_up(replies)
+                reply = await self._take_turn(replies)
+            elif (note := self._objection(reply)) is not None and note not in told:
+                told.add(note)
+                reply = await self._take_turn(_unanswered(reply), note=note)
+            else:
+                return self._end_with(reply.finding)
+
+    async def _take_turn(
+        self, replies: Sequence[ToolReply] = (), *, note: AgentNote | None = None, is_last: bool = False
+    ) -> TurnReply:
+        """One call of the model; the conversation so far travels as a reference."""
+        self._turn += 1
+        brief = self._request.brief
+        if self._transcript is not None:
+            brief = brief.model_copy(update={"findings": (), "background": ()})
+        reply = await self._call(
+            ModelActivities.take_turn,
+            TurnRequest(
+                brief=brief,
+                turn=self._turn,
+                transcript=self._transcript,
+                replies=tuple(replies),
+                is_last=is_last,
+                note=note,
+            ),
+            policies.MODEL,
+            f"{brief.role} {brief.step.id}, turn {self._turn}",
+        )
+        self._transcript = reply.transcript
+        self._usage += reply.usage
+        return reply
+
+    async def _sum_up(self, replies: Sequence[ToolReply]) -> StepOutcome:
+        """The turns are spent: one call without tools for what there is."""
+        self._tell("turns_spent", turns=self._request.brief.max_turns)
+        reply = await self._take_turn(replies, is_last=True)
+        return self._end_with(reply.finding)
+
+    def _objection(self, reply: TurnReply) -> AgentNote | None:
+        """Why a move that makes no call cannot stand, if it cannot."""
+        if reply.finding is None:
+            return AgentNote.SAY_SOMETHING
+        return AgentNote.MUST_SEARCH if self._has_not_searched() else None
+
+    def _has_not_searched(self) -> bool:
+        brief = self._request.brief
+        return brief.step.need_search and brief.can_search and not self._searched
+
+    def _end_with(self, finding: Finding | None) -> StepOutcome:
+        if finding is None:
+            return self._outcome(StepStatus.FAILED, reason=word("no_result", self._request.brief.locale))
+        if self._has_not_searched():
+            self._tell("never_searched")
+        return self._outcome(StepStatus.DONE, finding=finding)
+
+    # Tool calls
+
+    async def _make(self, asked: ToolCall) -> ToolReply:
+        """Make one tool call. Whatever goes wrong is told to the model under the call's id."""
+        if asked.error is not None:
+            return ToolReply(call_id=asked.id, error=asked.error)
+        try:
+            if asked.name == ToolName.WEB_SEARCH:
+                return await self._search(asked)
+            return await self._read(asked)
+        except ServiceError as error:
+            self._record(f"{asked.name} failed: {error}")
+            return ToolReply(call_id=asked.id, error=str(error))
+
+    async def _search(self, asked: ToolCall) -> ToolReply:
+        self._searched = True
+        request = self._request.request
+        self._record(f"searches: {asked.query}")
+        reply = await self._call(
+            SearchActivities.search_web,
+            SearchRequest(
+                run_id=self._request.run_id,
+                query=asked.query,
+                max_results=min(asked.max_results or request.max_search_results, request.max_search_results),
+                topic=asked.topic,
+                depth=asked.depth,
+                web=request.web_search,
+                documents=request.documents,
+                allowed_domains=request.allowed_domains,
+                denied_domains=request.denied_domains,
+            ),
+            policies.SEARCH,
+            f"search: {asked.query}",
+        )
+        self._usage += Usage(searches=int(reply.was_paid))
+        self._notices.extend(reply.notices)
+        hits = tuple(self._sources.add(found) for found in reply.sources)
+        self._record(f"found {len(hits)} sources for: {asked.query}")
+        return ToolReply(call_id=asked.id, hits=tuple(hit.model_copy(update={"texts": ()}) for hit in hits))
+
+    async def _read(self, asked: ToolCall) -> ToolReply:
+        request = self._request.request
+        self._record(f"reads: {asked.url}")
+        reply = await self._call(
+            PageActivities.read_page,
+            ReadRequest(
+                run_id=self._request.run_id,
+                url=asked.url,
+                allowed_domains=request.allowed_domains,
+                denied_domains=request.denied_domains,
+            ),
+            policies.PAGE,
+            f"read: {asked.url}",
+        )
+        self._usage += Usage(pages=int(reply.was_paid))
+        page = self._sources.add(reply.source)
+        text = () if reply.source.text is None else (reply.source.text,)
+        return ToolReply(call_id=asked.id, page=page.model_copy(update={"texts": text}))
+
+    async def _call(
+        self,
+        activity: Callable[[Any, Request], Awaitable[Result]],
+        request: Request,
+        policy: ActivityConfig,
+        summary: str,
+    ) -> Result:
+        return await call(activity, request, policy, summary, self._hold)
+
+    # Telling others
+
+    async def _hold(self, reason: str) -> None:
+        """Wait for a person; the parent is told, and shows it."""
+        self._held = reason
+        self._record(f"needs attention: {reason}")
+        await self._report(reason)
+        await workflow.wait_condition(lambda: self._held is None)
+        await self._report(None)
+
+    async def _report(self, held: str | None) -> None:
+        parent = workflow.get_external_workflow_handle(self._request.run_id)
+        await parent.signal("report", StepReport(step_id=self._request.brief.step.id, held=held))
+
+    def _tell(self, notice: str, **values: object) -> None:
+        brief = self._request.brief
+        self._notices.append(word(notice, brief.locale, title=brief.step.title, **values))
+
+    def _record(self, text: str) -> None:
+        entry = ProgressEntry(at=workflow.now(), text=text[:MAX_ENTRY_CHARS], step_id=self._request.brief.step.id)
+        self._entries.append(entry)
+
+    def _outcome(self, status: StepStatus, *, finding: Finding | None = None, reason: str | None = None) -> StepOutcome:
+        return StepOutcome(
+            status=status,
+            finding=finding,
+            reason=reason,
+            sources=self._sources.all(),
+            usage=self._usage,
+            notices=tuple(self._notices),
+        )
+
+    # Messages
+
+    @workflow.signal(description="A command of the run, such as retry")
+    def command(self, value: Any = None) -> None:
+        """Take a command of the parent; a malformed one changes nothing."""
+        try:
+            if parse_command(value) is Command.RETRY:
+                self._held = None
+        except InvalidInput as error:
+            workflow.logger.warning("ignored a command: %s", error)
+
+    @workflow.query(description="What the step has done after a cursor")
+    def progress(self, since: str = "") -> ProgressPage:
+        """Live progress of this step; the empty cursor asks from the beginning."""
+        seen = min(int(since), len(self._entries)) if since.isdigit() else 0
+        phase = Phase.RESEARCHING if self._held is None else Phase.NEEDS_ATTENTION
+        return ProgressPage(
+            cursor=str(len(self._entries)), phase=phase, reason=self._held, entries=tuple(self._entries[seen:])
+        )
+
+
+def _unanswered(reply: TurnReply) -> tuple[ToolReply, ...]:
+    """Every tool call wants a reply, also one that handed in a finding which cannot stand."""
+    return () if reply.submitted is None else (ToolReply(call_id=reply.submitted, error="not taken yet"),)
