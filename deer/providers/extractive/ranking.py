@@ -13,6 +13,8 @@ from deer.providers.terms import terms
 TITLE_JOINT = " — "
 """Stands between the title of a source and a sentence that does not say by itself what it is about."""
 
+_LEAD_CHARS = 140
+
 _HEADING_SHARE, _TITLE_SHARE, _TITLE_SHARE_OF_ROW = 0.6, 0.3, 0.5
 """A word that stands only in the heading, or only in the title, counts this much of one in the sentence."""
 
@@ -133,7 +135,7 @@ def answering_claims(
     good = [(value, candidate) for value, candidate in scored if value >= enough]
     good.sort(key=lambda pair: -pair[0])  # stable: equal ones stay in the order in which they were read
     chosen = _distinct(good, limit, strictness.max_per_source)
-    return [_claim(candidate, wanted) for candidate in _in_reading_order(chosen)]
+    return [_claim(candidate, wanted, names) for candidate in _in_reading_order(chosen)]
 
 
 def _fitness(
@@ -250,10 +252,10 @@ def _in_reading_order(chosen: list[_Candidate]) -> list[_Candidate]:
     return [best, *(candidate for candidate in read if candidate is not best)]
 
 
-def _claim(candidate: _Candidate, wanted: Asked) -> Claim:
+def _claim(candidate: _Candidate, wanted: Asked, names: frozenset[str]) -> Claim:
     """The claim of a candidate, its text led in by the title where that alone says what it is about."""
     text = candidate.text
-    title_terms = set(terms(candidate.seen.title))
-    if title_terms & set(wanted.terms) and not title_terms & set(candidate.own_terms):
-        text = f"{candidate.seen.title}{TITLE_JOINT}{text}"
+    own = set(candidate.own_terms)
+    if candidate.title & set(wanted.terms) and own.isdisjoint(candidate.title) and own.isdisjoint(names):
+        text = f"{candidate.seen.title[:_LEAD_CHARS]}{TITLE_JOINT}{text}"
     return Claim(text=text, source_id=candidate.seen.source_id, quote=candidate.quote)

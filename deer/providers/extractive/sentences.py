@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from deer.providers.terms import CJK
 
-MAX_QUOTE_CHARS = 600
-"""Longer sentences are not quoted: they are lists, logs or lines without an end."""
+MAX_QUOTE_CHARS = 440
+"""Longer sentences are not quoted: they are lists, logs or lines without an end. With a title in front, the text of a
+claim stays below the 600 characters that a claim may have."""
 
-_MIN_CHARS, _MIN_CJK_CHARS = 12, 6
+_MIN_CHARS, _MIN_CJK_CHARS = 12, 8
 _HEADING = re.compile(r"^#{1,6}\s+(?P<text>\S.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
@@ -71,6 +72,8 @@ def readable(quote: str) -> str:
     text = re.sub(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1", r"\2", text, flags=re.DOTALL)
     text = re.sub(r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"\1", text)
     text = text.replace("[", "(").replace("]", ")")
+    if "``" in text or text.count("`") % 2:
+        text = text.replace("`", "'")  # an open code span would swallow the citation behind it
     text = re.sub(rf"(?<=[{CJK}，。；：、])\s*\n\s*(?=[{CJK}])", "", text)
     return " ".join(text.split())
 
