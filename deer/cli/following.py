@@ -121,6 +121,8 @@ class Follower:
         else:
             if not standing.is_open or standing.phase.waits_for_a_person:
                 return standing.phase
+            if standing.trouble:
+                silence = Refused(standing.trouble)
         self._silent_since = self._silent_since or asked_at
         silent_seconds = time.monotonic() - self._silent_since
         if not self._has_warned and silent_seconds >= self._patience.before_warning:

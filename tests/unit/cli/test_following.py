@@ -89,7 +89,9 @@ async def test_nobody_answers_is_said_once_and_given_up_after_its_time() -> None
     shown = Shown()
     began = datetime.now(UTC)
     with pytest.raises(Unfinished, match=r"no worker answered.*start one"):
-        await Follower(ScriptedRun(pages=[SILENCE]), "start one", Patience(between_questions=0.01, without_answer=0.1)).until_stop(shown)
+        await Follower(
+            ScriptedRun(pages=[SILENCE]), "start one", Patience(between_questions=0.01, without_answer=0.1)
+        ).until_stop(shown)
     assert shown.warnings == ["run r1: no worker answered in time; start one"]
     assert timedelta(seconds=0.1) <= datetime.now(UTC) - began
 
