@@ -138,12 +138,7 @@ async def test_an_edit_may_be_a_plain_string_and_an_approval_nothing(runs: Runs,
     await run.reach(Phase.AWAITING_REVIEW)
     scripted.scripts["planner"] = plan_of(research_step("subject-cost"), analysis_step())
     await run.signal("edit", "compare the cost too")
-
-    async def replanned() -> bool:
-        status = await run.status()
-        return status.phase is Phase.AWAITING_REVIEW and bool(status.plan and status.plan.revision == 2)
-
-    await eventually(replanned, "revision 2")
+    await run.reach_revision(2)
     assert "compare the cost too" in scripted.log.calls("planner")[1].text
     assert "subject-a1" in scripted.log.calls("planner")[1].text
     await run.signal("approve")
