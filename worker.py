@@ -225,8 +225,10 @@ async def work_until_stopped(settings: Settings) -> None:
     Raises NoServer when there is none; a named one is given half a minute to come up.
     """
     from deer.cli.interrupts import say, signals_stop
+    from deer.cli.logs import log_to_stderr
     from deer.cli.session import open_session
 
+    log_to_stderr()
     settings.services()
     stop = asyncio.Event()
     work = partial(run_worker, announce=say)

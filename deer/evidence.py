@@ -99,6 +99,10 @@ class SourceRegister(BaseModel):
         """Every source, in order of registration."""
         return tuple(self.sources.values())
 
+    def without_texts(self) -> tuple[Source, ...]:
+        """Every source with its ids, address and title only: what a citation needs."""
+        return tuple(source.model_copy(update={"summary": "", "texts": ()}) for source in self.sources.values())
+
     def _keep(self, address: str, source: Source) -> Source:
         self.sources[source.id] = source
         self.ids_by_address[address] = source.id

@@ -290,7 +290,7 @@ class Research(OpenRun):
     async def _check_claims(self) -> None:
         claims = {step_id: finding.claims for step_id, finding in self._state.findings().items() if finding.claims}
         if claims:
-            request = CheckClaimsRequest(claims=claims, sources=self._state.sources.all())
+            request = CheckClaimsRequest(claims=claims, sources=self._state.sources_named_in(claims))
             checked = await self._keep(ReportActivities.check_claims, request, "check the quotes")
             self._state.take_claims(checked.claims)
 
@@ -299,7 +299,7 @@ class Research(OpenRun):
         self._enter(Phase.CHECKING)
         request = FinishReportRequest(
             text=self._draft,
-            sources=self._state.sources.all(),
+            sources=self._state.sources.without_texts(),
             locale=self._state.locale,
             title=self._state.title(),
             notes=self._state.gaps(),

@@ -14,9 +14,13 @@ from deer.models import Phase, ProgressEntry, ProgressPage, RunStatus
 
 @dataclass(frozen=True)
 class Patience:
-    """How often to ask, and how long to bear that nobody answers, in seconds."""
+    """How often to ask, and how long to bear that nobody answers, in seconds.
+
+    `before_warning`: how long a silence lasts before it is told; more than nothing where a worker is on its way.
+    """
 
     between_questions: float = 0.4
+    before_warning: float = 0.0
     without_answer: float = 60.0
 
 
@@ -42,6 +46,7 @@ class Follower:
         self._cursor = ""
         self._step_cursors: dict[str, str] = {}
         self._silent_since: float | None = None
+        self._has_warned = False
 
     async def until_stop(self, display: Display, show_picture: Callable[[RunStatus], None] | None = None) -> Phase:
         """Show what happens until the run ends or waits for a person; returns that phase.
@@ -68,9 +73,9 @@ class Follower:
             await asyncio.sleep(self._patience.between_questions)
 
     async def _show(self, page: ProgressPage, display: Display) -> None:
-        if self._silent_since is not None:
-            self._silent_since = None
+        if self._has_warned:
             display.show_warning("a worker answers again")
+        self._silent_since, self._has_warned = None, False
         self._cursor = page.cursor
         ended = set(self._step_cursors) - set(page.running_steps)
         of_steps = await asyncio.gather(*(self._step_entries(step) for step in (*sorted(ended), *page.running_steps)))
@@ -105,9 +110,11 @@ class Follower:
         else:
             if not standing.is_open or standing.phase.waits_for_a_person:
                 return standing.phase
-        if self._silent_since is None:
-            self._silent_since = asked_at
+        self._silent_since = self._silent_since or asked_at
+        silent_seconds = time.monotonic() - self._silent_since
+        if not self._has_warned and silent_seconds >= self._patience.before_warning:
+            self._has_warned = True
             display.show_warning(f"{silence}; {self._hint}")
-        if time.monotonic() - self._silent_since >= self._patience.without_answer:
+        if silent_seconds >= self._patience.without_answer:
             raise Unfinished(f"gave up after {self._patience.without_answer:.0f} s: {silence}; {self._hint}")
         return None

@@ -7,6 +7,7 @@
 import asyncio
 import os
 import sys
+import time
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from deer.cli.interrupts import beside
 from deer.cli.session import open_session
 from deer.config import Settings
 from deer.temporal import RESEARCH_QUEUE
@@ -25,18 +27,21 @@ from deer.temporal import RESEARCH_QUEUE
 @activity.defn
 async def call(directory: str, number: int) -> None:
     """Note that the call was made, wait for the file `open`, note that it has ended."""
-    heart = asyncio.create_task(_beat())
     _note(Path(directory), f"{number} made by {os.getpid()}")
-    while not Path(directory, "open").exists():
-        await asyncio.sleep(0.05)
+    async with beside(_beat()):
+        await asyncio.to_thread(_wait_until_open, Path(directory))
     _note(Path(directory), f"{number} done by {os.getpid()}")
-    heart.cancel()
 
 
 async def _beat() -> None:
     while True:
         activity.heartbeat()
         await asyncio.sleep(0.3)
+
+
+def _wait_until_open(directory: Path) -> None:
+    while not directory.joinpath("open").exists():
+        time.sleep(0.05)
 
 
 @workflow.defn

@@ -1,6 +1,5 @@
 """Following a run: what is shown, when it stops, and what it says when nobody answers."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,30 +7,12 @@ import pytest
 from deer.cli.exits import Unfinished
 from deer.cli.following import Follower, Patience
 from deer.errors import NoServer, NotFound, Refused
-from deer.models import Phase, ProgressEntry, RunStatus
-from tests.unit.cli.scripted_run import ScriptedRun, entry, page, standing, status
+from deer.models import Phase
+from tests.unit.cli.scripted_run import ScriptedRun, Shown, entry, page, standing, status
 
 AT_ONCE = Patience(between_questions=0, without_answer=0)
 PATIENT = Patience(between_questions=0, without_answer=60)
 SILENCE = NoServer("run r1: no worker answered in time")
-
-
-class Shown:
-    """A display that remembers."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.warnings: list[str] = []
-        self.pictures: list[RunStatus] = []
-
-    def show_entries(self, entries: Iterable[ProgressEntry]) -> None:
-        self.lines += [f"{entry.step_id or '-'} {entry.text}" for entry in entries]
-
-    def show_warning(self, text: str) -> None:
-        self.warnings.append(text)
-
-    def show_picture(self, status: RunStatus) -> None:
-        self.pictures.append(status)
 
 
 async def test_entries_of_run_and_steps_are_shown_once_and_in_order() -> None:

@@ -1,0 +1,186 @@
+"""Commands on an embedded server: stopped, killed and started beside each other, a run always goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from deer.cli.interrupts import INTERRUPTED
+from deer.devserver.record import read_record
+from tests.eventually import eventually
+from tests.source import ROOT
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
+
+PATIENCE_S = 60
+"""A command loads its libraries for a second, or for ten on a machine that does much else."""
+
+Command = subprocess.Popen[str]
+
+
+class Terminal:
+    """Starts `tiny_program` in a directory, as people would in terminals, and reads what its calls noted."""
+
+    def __init__(self, directory: Path, opened: ExitStack) -> None:
+        self.directory = directory
+        self._opened = opened
+
+    def start(self, name: str = "run") -> Command:
+        """Start a command, in a process group of its own as a shell does."""
+        command = subprocess.Popen(
+            [sys.executable, "-m", "tests.e2e.tiny_program", str(self.directory), name],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._opened.callback(_end, command)
+        return command
+
+    async def noted(self, line: str) -> None:
+        """Wait for a line in the notes."""
+        await eventually(lambda: line in self.notes, f"the note {line!r} among {self.notes}", PATIENCE_S)
+
+    @property
+    def notes(self) -> list[str]:
+        """What workers and calls noted, in order."""
+        path = self.directory / "calls"
+        return path.read_text().splitlines() if path.exists() else []
+
+    @property
+    def calls_made(self) -> list[str]:
+        """The numbers of the calls that were made, in order; one that was repeated is there twice."""
+        return [line[0] for line in self.notes if " made by " in line]
+
+    def let_calls_end(self) -> None:
+        """Let all calls end, those in flight and those to come."""
+        (self.directory / "open").touch()
+
+    @property
+    def server_pid(self) -> int:
+        """The process of the embedded server; 0 when none runs."""
+        record = read_record(self.directory / "data")
+        return record.pid if record and record.is_alive else 0
+
+
+@pytest.fixture
+def terminal(temporal: str, tmp_path: Path) -> Iterator[Terminal]:
+    """A terminal in a directory of this test. What still runs at the end is killed."""
+    with ExitStack() as opened:
+        started = Terminal(tmp_path, opened)
+        yield started
+    if started.server_pid:
+        os.kill(started.server_pid, signal.SIGKILL)
+
+
+def _end(command: Command) -> None:
+    command.kill()
+    command.communicate()
+
+
+async def test_ctrl_c_lets_the_call_finish_and_the_next_command_goes_on(terminal: Terminal) -> None:
+    """Ctrl-C in a call: the call is not made again, the run stays open, and the next command carries it on."""
+    first = terminal.start()
+    await terminal.noted(f"1 made by {first.pid}")
+    os.killpg(first.pid, signal.SIGINT)
+    assert first.stderr is not None
+    assert "stopping once calls in flight have finished" in first.stderr.readline()
+    assert first.poll() is None
+    terminal.let_calls_end()
+    first.communicate(timeout=PATIENCE_S)
+    assert first.returncode != 0
+    assert f"1 done by {first.pid}" in terminal.notes
+    await eventually(lambda: not terminal.server_pid, "the end of the server with its last client", within_s=10)
+    second = terminal.start()
+    assert second.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
+    assert terminal.calls_made == ["1", "2"]
+
+
+async def test_second_ctrl_c_leaves_at_once(terminal: Terminal) -> None:
+    """A second Ctrl-C does not wait for the call in flight, and the server ends with the command."""
+    command = terminal.start()
+    await terminal.noted(f"1 made by {command.pid}")
+    os.killpg(command.pid, signal.SIGINT)
+    assert command.stderr is not None
+    command.stderr.readline()
+    os.killpg(command.pid, signal.SIGINT)
+    assert command.wait(timeout=5) == INTERRUPTED
+    await eventually(lambda: not terminal.server_pid, "the end of the server", within_s=10)
+
+
+async def test_sigterm_is_taken_like_ctrl_c(terminal: Terminal) -> None:
+    """SIGTERM lets the call in flight finish too, and leaves no server behind."""
+    command = terminal.start()
+    await terminal.noted(f"1 made by {command.pid}")
+    command.terminate()
+    assert command.stderr is not None
+    command.stderr.readline()
+    terminal.let_calls_end()
+    command.communicate(timeout=PATIENCE_S)
+    assert terminal.notes[-1] == f"1 done by {command.pid}"
+    await eventually(lambda: not terminal.server_pid, "the end of the server", within_s=10)
+
+
+async def test_next_command_goes_on_after_kill_9(terminal: Terminal) -> None:
+    """`kill -9` of a command leaves server and run; the next command uses both and repeats the call in flight only."""
+    first = terminal.start()
+    await terminal.noted(f"1 made by {first.pid}")
+    server_pid = terminal.server_pid
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    terminal.let_calls_end()
+    second = terminal.start()
+    assert second.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
+    assert terminal.calls_made == ["1", "1", "2"]
+    assert server_pid, "the first command had a server"
+    await eventually(lambda: not terminal.server_pid, "the end of the server with its last client", within_s=10)
+
+
+async def test_second_terminal_takes_over_when_the_first_exits(terminal: Terminal) -> None:
+    """Of two commands that follow a run the first works; when it leaves, the second works on the same server."""
+    first = terminal.start()
+    await terminal.noted(f"1 made by {first.pid}")
+    second = terminal.start()
+    await eventually(lambda: _clients(terminal) == 2, "the second client", PATIENCE_S)
+    assert f"worker {second.pid}" not in terminal.notes
+    os.killpg(first.pid, signal.SIGINT)
+    await terminal.noted(f"worker {second.pid}")  # while the call of the first is still in flight
+    terminal.let_calls_end()
+    assert second.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
+    assert terminal.calls_made == ["1", "2"]
+    assert f"1 done by {first.pid}" in terminal.notes
+
+
+async def test_second_terminal_takes_over_from_one_that_was_killed(terminal: Terminal) -> None:
+    """A follower notices within seconds that the recorded worker was killed."""
+    first = terminal.start()
+    await terminal.noted(f"1 made by {first.pid}")
+    second = terminal.start()
+    await eventually(lambda: _clients(terminal) == 2, "the second client", PATIENCE_S)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    terminal.let_calls_end()
+    assert second.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
+
+
+async def test_run_survives_its_server(terminal: Terminal) -> None:
+    """`kill -9` of the server under a command: it is started again on its database and the run completes."""
+    command = terminal.start()
+    await terminal.noted(f"1 made by {command.pid}")
+    killed = terminal.server_pid
+    os.kill(killed, signal.SIGKILL)
+    await eventually(lambda: terminal.server_pid not in (0, killed), "another server", PATIENCE_S)
+    terminal.let_calls_end()
+    assert command.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
+
+
+def _clients(terminal: Terminal) -> int:
+    record = read_record(terminal.directory / "data")
+    return len(record.live_clients) if record else 0
