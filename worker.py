@@ -167,14 +167,17 @@ def _model(settings: Settings, services: Services, opened: AsyncExitStack) -> Ch
     from deer.providers.routing import RoleModels
 
     clients: dict[ModelSettings, ChatModel] = {}
-    by_role: dict[Role, ChatModel] = {}
-    for role in Role:
-        chosen = settings.model_for(role)
+
+    def client_of(role: Role, *, deep: bool) -> ChatModel:
+        chosen = settings.model_for(role, deep_thinking=deep)
         assert chosen is not None, "services() said that there is a model"
         if chosen not in clients:
             clients[chosen] = _endpoint(settings, chosen, opened)
-        by_role[role] = clients[chosen]
-    return RoleModels(by_role[Role.COORDINATOR], by_role)
+        return clients[chosen]
+
+    return RoleModels(
+        {role: client_of(role, deep=False) for role in Role}, {role: client_of(role, deep=True) for role in Role}
+    )
 
 
 def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack) -> ChatModel:

@@ -61,7 +61,7 @@ def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) ->
         parts.append(Text(f"Report: {where}"))
     parts.extend(Text(line, "bold") for line in ways_on(status))
     if ui_address:
-        parts.append(Text(f"Temporal: {ui_address}/namespaces/default/workflows/{status.id}"))
+        parts.append(Text(f"In Temporal: {temporal_page(ui_address, status.id)}"))
     return Group(*parts)
 
 
@@ -112,9 +112,14 @@ def ways_on(status: RunStatus) -> list[str]:
         ]
     if status.phase is Phase.CLARIFYING:
         return [f'Answer:  {CALL} answer {status.id} "your answer"']
-    if status.phase in {Phase.NEEDS_ATTENTION, Phase.PAUSED}:
+    if status.phase is Phase.NEEDS_ATTENTION:
         return [f"Once that is mended:  {CALL} retry {status.id}"]
     return []
+
+
+def temporal_page(ui_address: str, run_id: str) -> str:
+    """The run's page in the web interface of the embedded server."""
+    return f"{ui_address}/namespaces/default/workflows/{run_id}"
 
 
 def spending(usage: Usage) -> str:

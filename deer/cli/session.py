@@ -85,8 +85,7 @@ async def _require_worker(client: Client) -> None:
     give_up_at = time.monotonic() + WORKER_PATIENCE.total_seconds()
     while not await has_poller(client):
         if time.monotonic() > give_up_at:
-            address = client.service_client.config.target_host
-            raise NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
+            raise _no_worker(client)
         await asyncio.sleep(LOOK_AGAIN.total_seconds())
 
 
@@ -159,6 +158,11 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
     from worker import run_worker
 
     await run_worker(settings, client, stop)
+
+
+def _no_worker(client: Client) -> NoServer:
+    address = client.service_client.config.target_host
+    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
 
 
 def _store(settings: Settings) -> TextStore:

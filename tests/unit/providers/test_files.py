@@ -76,7 +76,9 @@ async def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) 
 async def test_odd_letters_in_names_survive(tmp_path: Path) -> None:
     """Names with spaces, slashes of other systems, marks and other alphabets are kept apart and listed."""
     store = FileStore(tmp_path)
-    names = sorted(["collections/a b", "collections/a\\b", "collections/a@entry", "collections/热泵", "collections/%41"])
+    names = sorted(
+        ["collections/a b", "collections/a\\b", "collections/a@entry", "collections/热泵", "collections/%41"]
+    )
     for name in names:
         await store.write_entry(name, name)
     assert await store.entry_names("collections/") == names
