@@ -218,9 +218,12 @@ class Research(OpenRun):
             self._children[step.id] = child
             outcome = await child
         except ChildWorkflowError as error:
-            if is_cancelled_exception(error):
+            if workflow.cancellation_reason() is not None:
                 raise
-            outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
+            if is_cancelled_exception(error):
+                outcome = StepOutcome(status=StepStatus.SKIPPED, reason="its workflow was cancelled by a person")
+            else:
+                outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
         finally:
             self._children.pop(step.id, None)
         self._state.end_step(workflow.now(), step.id, outcome)

@@ -40,9 +40,10 @@ async def run_server(settings: Settings, port: int | None, *, as_json: bool = Fa
     try:
         client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
         await keep_closed_runs(client, KEEP_CLOSED_RUNS)
-        said = f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}"
-        _announce(hold, f"{said}\nprograms elsewhere use it with: TEMPORAL_ADDRESS={hold.address}", as_json=as_json)
         with signals_stop(stop, hold.release):
+            said = f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}"
+            hint = f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}"
+            _announce(hold, f"{said}\n{hint}", as_json=as_json)
             async with beside(keep_server(hold)):
                 await stop.wait()
             has_ended = await hold.release_and_wait()
@@ -63,9 +64,9 @@ async def run_serve(settings: Settings, until_idle: bool, *, as_json: bool = Fal
     stop = asyncio.Event()
     async with open_session(settings, runs_worker=True) as session:
         assert session.hold is not None, "without an address a session holds the embedded server"
-        said = f"serving {settings.data_dir} at {session.hold.address}, web interface at {session.hold.ui}"
-        _announce(session.hold, said, as_json=as_json)
         with signals_stop(stop, session.hold.release):
+            said = f"serving {settings.data_dir} at {session.hold.address}, web interface at {session.ui_address}"
+            _announce(session.hold, said, as_json=as_json)
             if until_idle:
                 await _wait_until_idle(session.client, session.hold, stop)
             else:

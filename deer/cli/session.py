@@ -160,6 +160,11 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
     await run_worker(settings, client, stop)
 
 
+def _no_worker(client: Client) -> NoServer:
+    address = client.service_client.config.target_host
+    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
+
+
 def _store(settings: Settings) -> TextStore:
     from worker import open_store
 

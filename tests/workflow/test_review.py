@@ -1,5 +1,7 @@
 """The human's side of a plan: what is taken, what is refused and why."""
 
+import asyncio
+
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
@@ -68,6 +70,20 @@ async def test_what_was_approved_is_what_runs(runs: Runs, scripted: ScriptedServ
     assert "Only this" in scripted.log.text("reporter")
     assert "Compare" not in scripted.log.text("reporter").replace("Compared", "")
     assert [handoff.sender for handoff in status.handoffs].count("ada") == 1
+
+
+async def test_an_approval_on_the_heels_of_an_edit_counts(runs: Runs) -> None:
+    """A plan may be edited and approved without a pause in between, and no approval is lost on the way."""
+
+    async def edit_and_approve(run: Run) -> RunStatus:
+        await run.reach(Phase.AWAITING_REVIEW)
+        await run.update("review", {"revision": 1, "decision": "edit", "plan": edited_plan(step())})
+        await run.update("review", {"revision": 2, "decision": "approve"})
+        return await run.end()
+
+    started = [await runs.start("What is the value?") for _ in range(6)]
+    ends = await asyncio.gather(*map(edit_and_approve, started))
+    assert {status.phase for status in ends} == {Phase.COMPLETED}
 
 
 @pytest.mark.parametrize("feedback", [{"feedback": ""}, {"feedback": "   "}, {"feedback": None}, {}])

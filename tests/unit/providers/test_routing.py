@@ -34,7 +34,7 @@ class Named:
 async def test_each_role_is_answered_by_its_model(role: Role, deeply: bool, name: str) -> None:
     """Requests go to the model of their role, and to another where deep thinking has one for it."""
     small, big = Named("small"), Named("big")
-    models = RoleModels({role: small for role in Role} | {Role.REPORTER: big}, {Role.PLANNER: big})
+    models = RoleModels(dict.fromkeys(Role, small) | {Role.REPORTER: big}, {Role.PLANNER: big})
     hello = ChatMessage(speaker=Speaker.USER, content="Hello")
     reply = await models.complete(ChatRequest(role=role, brief=BRIEF, messages=(hello,), thinks_deeply=deeply))
     assert reply.content == f"{name} as {role}"
