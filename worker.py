@@ -10,17 +10,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from temporalio.client import Client
-from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
 from deer.errors import DeerError, SettingsError
 from deer.models import Role
 from deer.ports import ChatModel, SearchEngine, TextStore
 from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
+
+if TYPE_CHECKING:
+    from temporalio.worker import Worker
 
 CONNECT_PATIENCE = timedelta(seconds=30)
 STICKY_TIMEOUT = timedelta(seconds=2)
@@ -79,32 +80,39 @@ async def run_worker(
     `announce` is given one line when the worker is ready. Raises SettingsError, and NoServer when the search
     attribute of the phase is missing and cannot be registered.
     """
-    from workflows.research import Research
-    from workflows.step import Step
-
     services = services_of_worker(settings)
     async with _activities(settings, services) as activities:
         await register_search_attribute(client)
-        worker = Worker(
-            client,
-            task_queue=RESEARCH_QUEUE,
-            workflows=[Research, Step],
-            activities=activities,
-            workflow_runner=SandboxedWorkflowRunner(
-                # Shared between runs, not loaded anew for each; the architecture test proves that they do not act.
-                restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
-            ),
-            workflow_failure_exception_types=WORKFLOW_BUGS,
-            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
-            max_cached_workflows=CACHED_WORKFLOWS,
-            max_concurrent_activities=settings.max_concurrent_activities,
-            max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
-            graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_seconds),
-        )
-        async with worker:
+        async with _worker(settings, client, activities):
             if announce is not None:
                 announce(_ready_line(settings, services, client))
             await stop.wait()
+
+
+def _worker(settings: Settings, client: Client, activities: Activities) -> "Worker":
+    # Commands that run no worker import this module too, and should not wait for what only a worker needs.
+    from temporalio.worker import Worker
+    from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+    from workflows.research import Research
+    from workflows.step import Step
+
+    return Worker(
+        client,
+        task_queue=RESEARCH_QUEUE,
+        workflows=[Research, Step],
+        activities=activities,
+        workflow_runner=SandboxedWorkflowRunner(
+            # Shared between runs, not loaded anew for each; the architecture test proves that they do not act.
+            restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
+        ),
+        workflow_failure_exception_types=WORKFLOW_BUGS,
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        max_cached_workflows=CACHED_WORKFLOWS,
+        max_concurrent_activities=settings.max_concurrent_activities,
+        max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
+        graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_seconds),
+    )
 
 
 def services_of_worker(settings: Settings) -> Services:
@@ -159,14 +167,17 @@ def _model(settings: Settings, services: Services, opened: AsyncExitStack) -> Ch
     from deer.providers.routing import RoleModels
 
     clients: dict[ModelSettings, ChatModel] = {}
-    by_role: dict[Role, ChatModel] = {}
-    for role in Role:
-        chosen = settings.model_for(role)
+
+    def client_of(role: Role, *, deep: bool) -> ChatModel:
+        chosen = settings.model_for(role, deep_thinking=deep)
         assert chosen is not None, "services() said that there is a model"
         if chosen not in clients:
             clients[chosen] = _endpoint(settings, chosen, opened)
-        by_role[role] = clients[chosen]
-    return RoleModels(by_role[Role.COORDINATOR], by_role)
+        return clients[chosen]
+
+    return RoleModels(
+        {role: client_of(role, deep=False) for role in Role}, {role: client_of(role, deep=True) for role in Role}
+    )
 
 
 def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack) -> ChatModel:

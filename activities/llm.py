@@ -18,6 +18,7 @@ from deer.models import (
     Finding,
     HandOffDecision,
     JudgeRequest,
+    PlannerBrief,
     PlanReply,
     PlanRequest,
     RawToolCall,
@@ -135,7 +136,12 @@ class ModelActivities:
     async def _ask(self, role: Role, brief: AnyBrief) -> ChatReply:
         return await self._model.complete(
             ChatRequest(
-                role=role, brief=brief, messages=render(brief), tools=tools_for(brief), output=output_for(brief)
+                role=role,
+                brief=brief,
+                messages=render(brief),
+                tools=tools_for(brief),
+                output=output_for(brief),
+                thinks_deeply=isinstance(brief, PlannerBrief) and brief.thinks_deeply,
             )
         )
 

@@ -1,8 +1,9 @@
 """Watching a run until it ends or waits for a person: one reader that asks the run and its steps what is new."""
 
 import asyncio
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +21,7 @@ class Patience:
     """
 
     between_questions: float = 0.4
+    between_step_questions: float = 1.0
     before_warning: float = 0.0
     without_answer: float = 60.0
 
@@ -45,6 +47,7 @@ class Follower:
         self._patience = patience or Patience()
         self._cursor = ""
         self._step_cursors: dict[str, str] = {}
+        self._steps_asked_at = -math.inf
         self._silent_since: float | None = None
         self._has_warned = False
 
@@ -77,12 +80,20 @@ class Follower:
             display.show_warning("a worker answers again")
         self._silent_since, self._has_warned = None, False
         self._cursor = page.cursor
-        ended = set(self._step_cursors) - set(page.running_steps)
-        of_steps = await asyncio.gather(*(self._step_entries(step) for step in (*sorted(ended), *page.running_steps)))
+        entries = [*page.entries, *await self._entries_of_steps(page.running_steps)]
+        display.show_entries(sorted(entries, key=lambda entry: entry.at))
+
+    async def _entries_of_steps(self, running: Sequence[str]) -> list[ProgressEntry]:
+        """What is new in the steps at work, and the last words of those that ended since they were asked."""
+        ended = sorted(set(self._step_cursors) - set(running))
+        asked: list[str] = ended
+        if time.monotonic() - self._steps_asked_at >= self._patience.between_step_questions:
+            self._steps_asked_at = time.monotonic()
+            asked = [*ended, *running]
+        answers = await asyncio.gather(*(self._step_entries(step) for step in asked))
         for step in ended:
             del self._step_cursors[step]
-        entries = sorted((*page.entries, *(entry for some in of_steps for entry in some)), key=lambda entry: entry.at)
-        display.show_entries(entries)
+        return [entry for entries in answers for entry in entries]
 
     async def _step_entries(self, step: str) -> tuple[ProgressEntry, ...]:
         """What is new in a step. A step that cannot answer now is asked again; its parent tells how it ended."""
@@ -110,6 +121,8 @@ class Follower:
         else:
             if not standing.is_open or standing.phase.waits_for_a_person:
                 return standing.phase
+            if standing.trouble:
+                silence = Refused(standing.trouble)
         self._silent_since = self._silent_since or asked_at
         silent_seconds = time.monotonic() - self._silent_since
         if not self._has_warned and silent_seconds >= self._patience.before_warning:

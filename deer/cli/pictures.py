@@ -112,7 +112,7 @@ def ways_on(status: RunStatus) -> list[str]:
         ]
     if status.phase is Phase.CLARIFYING:
         return [f'Answer:  {CALL} answer {status.id} "your answer"']
-    if status.phase in {Phase.NEEDS_ATTENTION, Phase.PAUSED}:
+    if status.phase is Phase.NEEDS_ATTENTION:
         return [f"Once that is mended:  {CALL} retry {status.id}"]
     return []
 

@@ -39,9 +39,9 @@ async def run_server(settings: Settings, port: int | None) -> int:
     try:
         client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
         await keep_closed_runs(client, KEEP_CLOSED_RUNS)
-        typer.echo(f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}")
-        typer.echo(f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}")
         with signals_stop(stop, hold.release):
+            typer.echo(f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}")
+            typer.echo(f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}")
             async with beside(keep_server(hold)):
                 await stop.wait()
             has_ended = await hold.release_and_wait()
@@ -62,8 +62,8 @@ async def run_serve(settings: Settings, until_idle: bool) -> int:
     stop = asyncio.Event()
     async with open_session(settings, runs_worker=True) as session:
         assert session.hold is not None, "without an address a session holds the embedded server"
-        typer.echo(f"serving {settings.data_dir} at {session.hold.address}, web interface at {session.ui_address}")
         with signals_stop(stop, session.hold.release):
+            typer.echo(f"serving {settings.data_dir} at {session.hold.address}, web interface at {session.ui_address}")
             if until_idle:
                 await _wait_until_idle(session.client, session.hold, stop)
             else:

@@ -50,6 +50,7 @@ def planner_brief(state: RunState, today: date, rejected: tuple[RejectedReply, .
         topics=state.topics,
         max_steps=state.request.max_steps,
         can_search=can_search(state),
+        thinks_deeply=state.request.deep_thinking,
         background=_background(state),
         findings=finding_briefs(state),
         earlier_plan=state.plan,

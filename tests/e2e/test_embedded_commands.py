@@ -2,51 +2,32 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from deer.cli.interrupts import INTERRUPTED
-from deer.devserver.record import read_record
+from tests.e2e.programs import PATIENCE_S, Program, Programs
 from tests.eventually import eventually
-from tests.source import ROOT
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
-
-PATIENCE_S = 60
-"""A command loads its libraries for a second, or for ten on a machine that does much else."""
-
-Command = subprocess.Popen[str]
 
 
 class Terminal:
     """Starts `tiny_program` in a directory, as people would in terminals, and reads what its calls noted."""
 
-    def __init__(self, directory: Path, opened: ExitStack) -> None:
+    def __init__(self, directory: Path, programs: Programs) -> None:
         self.directory = directory
-        self._opened = opened
+        self.programs = programs
 
-    def start(self, name: str = "run") -> Command:
-        """Start a command, in a process group of its own as a shell does."""
-        command = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.tiny_program", str(self.directory), name],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self._opened.callback(_end, command)
-        return command
+    def start(self) -> Program:
+        """Start a command."""
+        return self.programs.start("-m", "tests.e2e.tiny_program", str(self.directory), "run")
 
     async def noted(self, line: str) -> None:
         """Wait for a line in the notes."""
-        await eventually(lambda: line in self.notes, f"the note {line!r} among {self.notes}", PATIENCE_S)
+        await eventually(lambda: line in self.notes, f"the note {line!r}", PATIENCE_S)
 
     @property
     def notes(self) -> list[str]:
@@ -66,23 +47,14 @@ class Terminal:
     @property
     def server_pid(self) -> int:
         """The process of the embedded server; 0 when none runs."""
-        record = read_record(self.directory / "data")
-        return record.pid if record and record.is_alive else 0
+        return self.programs.server.pid if self.programs.server else 0
 
 
 @pytest.fixture
 def terminal(temporal: str, tmp_path: Path) -> Iterator[Terminal]:
-    """A terminal in a directory of this test. What still runs at the end is killed."""
-    with ExitStack() as opened:
-        started = Terminal(tmp_path, opened)
-        yield started
-    if started.server_pid:
-        os.kill(started.server_pid, signal.SIGKILL)
-
-
-def _end(command: Command) -> None:
-    command.kill()
-    command.communicate()
+    """A terminal in a directory of this test."""
+    with Programs(tmp_path / "data") as programs:
+        yield Terminal(tmp_path, programs)
 
 
 async def test_ctrl_c_lets_the_call_finish_and_the_next_command_goes_on(terminal: Terminal) -> None:
@@ -97,7 +69,7 @@ async def test_ctrl_c_lets_the_call_finish_and_the_next_command_goes_on(terminal
     first.communicate(timeout=PATIENCE_S)
     assert first.returncode != 0
     assert f"1 done by {first.pid}" in terminal.notes
-    await eventually(lambda: not terminal.server_pid, "the end of the server with its last client", within_s=10)
+    await terminal.programs.server_ended()
     second = terminal.start()
     assert second.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
     assert terminal.calls_made == ["1", "2"]
@@ -112,7 +84,7 @@ async def test_second_ctrl_c_leaves_at_once(terminal: Terminal) -> None:
     command.stderr.readline()
     os.killpg(command.pid, signal.SIGINT)
     assert command.wait(timeout=5) == INTERRUPTED
-    await eventually(lambda: not terminal.server_pid, "the end of the server", within_s=10)
+    await terminal.programs.server_ended()
 
 
 async def test_sigterm_is_taken_like_ctrl_c(terminal: Terminal) -> None:
@@ -125,7 +97,7 @@ async def test_sigterm_is_taken_like_ctrl_c(terminal: Terminal) -> None:
     terminal.let_calls_end()
     command.communicate(timeout=PATIENCE_S)
     assert terminal.notes[-1] == f"1 done by {command.pid}"
-    await eventually(lambda: not terminal.server_pid, "the end of the server", within_s=10)
+    await terminal.programs.server_ended()
 
 
 async def test_next_command_goes_on_after_kill_9(terminal: Terminal) -> None:
@@ -140,7 +112,7 @@ async def test_next_command_goes_on_after_kill_9(terminal: Terminal) -> None:
     assert second.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
     assert terminal.calls_made == ["1", "1", "2"]
     assert server_pid, "the first command had a server"
-    await eventually(lambda: not terminal.server_pid, "the end of the server with its last client", within_s=10)
+    await terminal.programs.server_ended()
 
 
 async def test_second_terminal_takes_over_when_the_first_exits(terminal: Terminal) -> None:
@@ -148,7 +120,7 @@ async def test_second_terminal_takes_over_when_the_first_exits(terminal: Termina
     first = terminal.start()
     await terminal.noted(f"1 made by {first.pid}")
     second = terminal.start()
-    await eventually(lambda: _clients(terminal) == 2, "the second client", PATIENCE_S)
+    await eventually(lambda: terminal.programs.clients == 2, "the second client", PATIENCE_S)
     assert f"worker {second.pid}" not in terminal.notes
     os.killpg(first.pid, signal.SIGINT)
     await terminal.noted(f"worker {second.pid}")  # while the call of the first is still in flight
@@ -163,7 +135,7 @@ async def test_second_terminal_takes_over_from_one_that_was_killed(terminal: Ter
     first = terminal.start()
     await terminal.noted(f"1 made by {first.pid}")
     second = terminal.start()
-    await eventually(lambda: _clients(terminal) == 2, "the second client", PATIENCE_S)
+    await eventually(lambda: terminal.programs.clients == 2, "the second client", PATIENCE_S)
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()
     terminal.let_calls_end()
@@ -179,8 +151,3 @@ async def test_run_survives_its_server(terminal: Terminal) -> None:
     await eventually(lambda: terminal.server_pid not in (0, killed), "another server", PATIENCE_S)
     terminal.let_calls_end()
     assert command.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
-
-
-def _clients(terminal: Terminal) -> int:
-    record = read_record(terminal.directory / "data")
-    return len(record.live_clients) if record else 0

@@ -79,7 +79,8 @@ async def main(directory: Path, name: str) -> None:
     async with open_session(Settings(data_dir=directory / "data"), runs_worker=True, work=tiny_work) as session:
         with suppress(WorkflowAlreadyStartedError):
             await session.client.start_workflow(TinyRun.run, str(directory), id=name, task_queue=RESEARCH_QUEUE)
-        sys.stdout.write(await session.client.get_workflow_handle_for(TinyRun.run, name).result() + "\n")
+        result: str = await session.client.get_workflow_handle(name, result_type=str).result()
+        sys.stdout.write(result + "\n")
 
 
 def _note(directory: Path, line: str) -> None:

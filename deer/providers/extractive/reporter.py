@@ -9,9 +9,10 @@ from deer.providers.extractive.figures import comparable_figures, figure_table
 from deer.providers.extractive.phrases import Phrases, phrases_for
 from deer.providers.extractive.planner import description_queries
 from deer.providers.extractive.ranking import TITLE_JOINT, SeenText, answering_claims
-from deer.providers.extractive.sentences import is_cjk, readable, sentences_of
+from deer.providers.extractive.repetition import without_repetition
+from deer.providers.extractive.sentences import is_cjk, readable
 
-_SENTENCES_A_SECTION = 6
+_SENTENCES_FROM_SOURCES = 6
 
 
 def write_report(brief: ReporterBrief) -> str:
@@ -39,8 +40,7 @@ def _sections(brief: ReporterBrief, phrases: Phrases) -> tuple[list[tuple[str, s
         if _is_analysis(brief, finding):
             continue
         claims = [claim for claim in verified(finding.claims) if claim.source_id in citable]
-        new = [claim for claim in claims if not _is_written(claim, written)][:_SENTENCES_A_SECTION]
-        written.update(sentence for claim in new for sentence in _sentences(claim))
+        new = without_repetition(claims, written)
         if new:
             sections.append((finding.title, _paragraphs(_without_lead(new, finding.title))))
         elif not claims and finding.status is StepStatus.DONE:
@@ -65,14 +65,6 @@ def _looked_for(brief: ReporterBrief, finding: FindingBrief) -> str:
     return "; ".join(description_queries(description, brief.locale)) or finding.title
 
 
-def _is_written(claim: Claim, written: set[str]) -> bool:
-    return not written.isdisjoint(_sentences(claim))
-
-
-def _sentences(claim: Claim) -> set[str]:
-    return {sentence.quote for sentence in sentences_of(claim.quote)} or {claim.quote}
-
-
 def _without_lead(claims: Sequence[Claim], heading: str) -> list[Claim]:
     """The claims without the title of their source in front where it is the heading above them."""
     return [claim.model_copy(update={"text": claim.text.removeprefix(heading + TITLE_JOINT)}) for claim in claims]
@@ -83,7 +75,7 @@ def _from_sources(brief: ReporterBrief) -> list[Claim]:
     if brief.plan and any(step.step_type is StepType.RESEARCH for step in brief.plan.steps):
         return []
     texts = [SeenText(s.id, s.title, s.url, full(s.text), is_whole=False) for s in brief.sources]
-    return answering_claims(brief.question, texts, _SENTENCES_A_SECTION)
+    return answering_claims(brief.question, texts, _SENTENCES_FROM_SOURCES)
 
 
 def _paragraphs(claims: Sequence[Claim]) -> str:

@@ -10,7 +10,7 @@ from deer.errors import NoServer, NotFound, Refused
 from deer.models import Phase
 from tests.unit.cli.scripted_run import ScriptedRun, Shown, entry, page, standing, status
 
-AT_ONCE = Patience(between_questions=0, without_answer=0)
+AT_ONCE = Patience(between_questions=0, between_step_questions=0, without_answer=0)
 PATIENT = Patience(between_questions=0, without_answer=60)
 SILENCE = NoServer("run r1: no worker answered in time")
 
@@ -89,9 +89,30 @@ async def test_nobody_answers_is_said_once_and_given_up_after_its_time() -> None
     shown = Shown()
     began = datetime.now(UTC)
     with pytest.raises(Unfinished, match=r"no worker answered.*start one"):
-        await Follower(ScriptedRun(pages=[SILENCE]), "start one", Patience(0.01, 0.1)).until_stop(shown)
+        await Follower(
+            ScriptedRun(pages=[SILENCE]), "start one", Patience(between_questions=0.01, without_answer=0.1)
+        ).until_stop(shown)
     assert shown.warnings == ["run r1: no worker answered in time; start one"]
     assert timedelta(seconds=0.1) <= datetime.now(UTC) - began
+
+
+async def test_a_worker_that_is_on_its_way_is_not_missed() -> None:
+    """A silence shorter than the time before the warning is not told."""
+    shown = Shown()
+    patience = Patience(between_questions=0, before_warning=30)
+    run = ScriptedRun(pages=[SILENCE, SILENCE, page(Phase.COMPLETED, entry("end"))])
+    assert await Follower(run, "hint", patience).until_stop(shown) is Phase.COMPLETED
+    assert shown.warnings == []
+
+
+async def test_steps_are_asked_less_often_than_the_run() -> None:
+    """Many questions to the run in a moment cost one to each step."""
+    run = ScriptedRun(
+        pages=[*[page(Phase.RESEARCHING, running=("r1/s1/1",))] * 5, page(Phase.COMPLETED)],
+        step_pages={"r1/s1/1": [page(Phase.RESEARCHING)]},
+    )
+    await Follower(run, "hint", PATIENT).until_stop(Shown())
+    assert [step for _, step in run.asked_since if step] == ["r1/s1/1"] * 2
 
 
 async def test_a_worker_that_comes_back_is_welcome() -> None:
