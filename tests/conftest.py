@@ -5,12 +5,12 @@ Without a `temporal` binary the tests that need it are skipped, unless DEER_REQU
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from tests.running import Runs, research_worker, start_server, start_skipping_server, temporal_binary
+from deer.ports import PageReader
+from tests.running import Runs, page_reader, research_worker, start_server, start_skipping_server, temporal_binary
 from tests.scripted import ScriptedServices
 
 
@@ -21,11 +21,21 @@ def skip_or_fail(requirement: str, why: str) -> None:
     pytest.skip(why)
 
 
+@pytest.fixture(scope="session")
+def services() -> Iterator[ScriptedServices]:
+    """Scripted model, search and pages, at one address for the whole session."""
+    with ScriptedServices() as listening:
+        yield listening
+
+
 @pytest.fixture
-def scripted() -> Iterator[ScriptedServices]:
-    """Scripted model, search and pages of this test; a client that broke the message order fails it."""
-    with ScriptedServices() as services:
-        yield services
+def scripted(services: ScriptedServices) -> Iterator[ScriptedServices]:
+    """The scripted services as a test finds them: usual scripts, empty log.
+
+    A client that broke the order of messages fails its test.
+    """
+    services.reset()
+    yield services
     assert services.complaints == []
 
 
@@ -52,8 +62,27 @@ async def skipping_server(temporal: str) -> AsyncIterator[WorkflowEnvironment]:
         yield environment
 
 
+@pytest.fixture(scope="session")
+async def pages() -> AsyncIterator[PageReader]:
+    """The reader of pages for all workers of the session."""
+    async with page_reader() as reader:
+        yield reader
+
+
+@pytest.fixture(scope="session")
+async def worker(
+    server: WorkflowEnvironment,
+    services: ScriptedServices,
+    pages: PageReader,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Runs]:
+    """One worker for all tests: starting one costs more than most tests do."""
+    async with research_worker(server.client, services, pages, tmp_path_factory.mktemp("worker")) as started:
+        yield started
+
+
 @pytest.fixture
-async def runs(server: WorkflowEnvironment, scripted: ScriptedServices, tmp_path: Path) -> AsyncIterator[Runs]:
-    """Runs on a worker of this test, which asks the scripted services."""
-    async with research_worker(server.client, scripted, tmp_path) as started:
+async def runs(worker: Runs, scripted: ScriptedServices) -> AsyncIterator[Runs]:
+    """Runs on a worker that asks the scripted services; what a test leaves open ends with it."""
+    async with worker.of_one_test() as started:
         yield started

@@ -85,8 +85,9 @@ class OpenRun:
 
     async def _hold(self, reason: str) -> None:
         """Wait in `needs_attention` until somebody says `retry`."""
-        self._state.hold(workflow.now(), "", reason)
-        await self._show_and_save()
+        await self._save_as(Phase.NEEDS_ATTENTION, reason)
+        flow.hold(self._state, workflow.now(), "", reason)
+        self._show()
         await workflow.wait_condition(lambda: "" not in self._state.held)
         self._show()
 
@@ -106,25 +107,24 @@ class OpenRun:
             workflow.upsert_search_attributes([_PHASE.value_set(self._state.phase)])
         workflow.set_current_details(flow.picture(self._state))
 
-    async def _save(self) -> None:
-        """Save the record of the run as it now is. One at a time, so that the last one saved is the latest.
+    async def _save_as(self, phase: Phase, reason: str | None) -> None:
+        """Save the record of the run as it will be in a phase that it is about to enter.
 
-        A store that cannot be written costs the record, never the run: its history has all of it.
+        One at a time, so that the last one saved is the latest. A store that cannot be written costs the record,
+        never the run: its history has all of it.
         """
         async with self._saving:
-            request = SaveRunRequest(status=flow.status_of(self._state), texts=flow.references_of(self._state))
+            status = flow.status_of(self._state).model_copy(update={"phase": phase, "reason": reason})
+            request = SaveRunRequest(status=status, texts=flow.references_of(self._state))
             try:
                 await call(ReportActivities.save_run, request, policies.STORE, "save the run", _no_hold)
             except ServiceError as error:
                 workflow.logger.warning("the record of the run was not saved: %s", error)
 
-    async def _show_and_save(self) -> None:
-        self._show()
-        await self._save()
-
     async def _end(self, phase: Phase, reason: str | None = None) -> RunOutcome:
         self._state.end(workflow.now(), phase, reason)
-        await self._show_and_save()
+        self._show()
+        await self._save_as(phase, reason)
         await workflow.wait_condition(workflow.all_handlers_finished)
         return flow.outcome_of(self._state)
 
@@ -181,21 +181,19 @@ class OpenRun:
 
     @control_now.validator
     def _check_control(self, value: Any = None) -> None:
-        self._check_update(lambda: self._state.check_control(messages.parse_control(value)))
+        self._check_update(lambda: flow.check_control(self._state, messages.parse_control(value)))
 
     @workflow.signal(description="A step says that it is held, or goes on. Sent by steps only.")
     async def report(self, value: Any = None) -> None:
         """Take over what a step says of itself."""
         try:
             said = messages.parse_step_report(value)
-            self._state.take_step_report(workflow.now(), said)
+            if said.held is not None:
+                await self._save_as(Phase.NEEDS_ATTENTION, said.held)
+            flow.take_step_report(self._state, workflow.now(), said)
         except DeerError as error:
             self._refuse_signal("report", error)
-            return
-        if said.held is None:
-            self._show()
-        else:
-            await self._show_and_save()
+        self._show()
 
     # Queries
 
@@ -228,7 +226,7 @@ class OpenRun:
 
     async def _act(self, control: messages.Control) -> str:
         """Carry out a control; returns what was done. Raises as `check_control`."""
-        held_steps = self._state.take_control(workflow.now(), control)
+        held_steps = flow.take_control(self._state, workflow.now(), control)
         for step_id in held_steps:
             if (child := self._children.get(step_id)) is not None:
                 await child.signal(Step.command, messages.Command.RETRY)

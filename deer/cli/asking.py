@@ -4,9 +4,9 @@ import hashlib
 import json
 import re
 import secrets
-import sys
 from collections.abc import Mapping
 from datetime import date, timedelta
+from typing import TextIO
 
 from pydantic import ValidationError
 
@@ -24,9 +24,9 @@ _OPTION_OF_FIELD = {
 _UNIT_OF_LETTER = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-def read_question(words: str) -> str:
+def read_question(words: str, standard_input: TextIO) -> str:
     """The question as typed; `-` reads standard input. Raises InvalidInput when it is empty or too long."""
-    question = (sys.stdin.read() if words == "-" else words).strip()
+    question = (standard_input.read() if words == "-" else words).strip()
     if not question:
         raise InvalidInput('the question is empty; ask as in: research "What is durable execution?"', "QUESTION")
     if len(question) > MAX_QUESTION_CHARS:
@@ -51,7 +51,7 @@ def build_request(question: str, options: Mapping[str, object]) -> ResearchReque
     if isinstance(locale := given.get("locale"), str):
         given["locale"] = locale.strip().replace("_", "-")
     try:
-        return ResearchRequest.model_validate({"question": read_question(question), **given})
+        return ResearchRequest.model_validate({"question": question, **given})
     except ValidationError as error:
         raise _naming_the_option(error) from None
 

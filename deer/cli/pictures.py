@@ -61,7 +61,7 @@ def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) ->
         parts.append(Text(f"Report: {where}"))
     parts.extend(Text(line, "bold") for line in ways_on(status))
     if ui_address:
-        parts.append(Text(f"Temporal: {ui_address}/namespaces/default/workflows/{status.id}"))
+        parts.append(Text(f"In Temporal: {temporal_page(ui_address, status.id)}"))
     return Group(*parts)
 
 
@@ -91,18 +91,16 @@ def entry_line(entry: ProgressEntry) -> str:
     return f"{entry.at.astimezone():%H:%M:%S} {step}{one_line(entry.text)}"
 
 
-def list_table(runs: Sequence[ListedRun], now: datetime) -> Table:
-    """Runs, one a row."""
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    table.add_column("Phase", no_wrap=True)
-    table.add_column("Run", no_wrap=True)
-    table.add_column("Age", no_wrap=True, justify="right")
-    table.add_column("Question", no_wrap=True, overflow="ellipsis", ratio=1)
+def list_lines(runs: Sequence[ListedRun], now: datetime) -> list[Text]:
+    """Runs, one a line: phase, name, age and question. Only the question may be cut, by whoever prints the line."""
+    longest = max((len(run.id) for run in runs), default=0)
+    lines = []
     for run in runs:
-        phase = Text(run.phase.value, _style_of(run.phase))
         passed = age(run.started_at, now) if run.started_at else "-"
-        table.add_row(phase, Text(run.id), Text(passed), Text(one_line(run.question)))
-    return table
+        line = Text(f"{run.phase.value:<20}", _style_of(run.phase), end="")
+        line.append(f"{run.id:<{longest}}  {passed:>6}  {one_line(run.question)}", "default not bold")
+        lines.append(line)
+    return lines
 
 
 def ways_on(status: RunStatus) -> list[str]:
@@ -114,9 +112,14 @@ def ways_on(status: RunStatus) -> list[str]:
         ]
     if status.phase is Phase.CLARIFYING:
         return [f'Answer:  {CALL} answer {status.id} "your answer"']
-    if status.phase in {Phase.NEEDS_ATTENTION, Phase.PAUSED}:
+    if status.phase is Phase.NEEDS_ATTENTION:
         return [f"Once that is mended:  {CALL} retry {status.id}"]
     return []
+
+
+def temporal_page(ui_address: str, run_id: str) -> str:
+    """The run's page in the web interface of the embedded server."""
+    return f"{ui_address}/namespaces/default/workflows/{run_id}"
 
 
 def spending(usage: Usage) -> str:

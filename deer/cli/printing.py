@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
-from rich.markdown import Markdown
+from rich.text import Text
 
 from deer.cli.exits import one_line
 from deer.cli.pictures import entry_line, live_picture, run_page
@@ -37,6 +37,11 @@ class Printer:
         self.out.file.write(text if text.endswith("\n") else f"{text}\n")
         self.out.file.flush()
 
+    def lines(self, lines: Iterable[Text]) -> None:
+        """Lines on standard output, cut to the width of a terminal and whole elsewhere."""
+        for line in lines:
+            self.out.print(line, no_wrap=True, overflow="ellipsis", soft_wrap=not self.out.is_terminal)
+
     def json(self, value: Any) -> None:  # anything that JSON can hold
         """A value as one line of JSON on standard output."""
         self.raw(json.dumps(value, ensure_ascii=False))
@@ -57,6 +62,8 @@ class Printer:
         if not self.out.is_terminal:
             self.raw(markdown)
             return
+        from rich.markdown import Markdown  # loads what colours code, which only reports need
+
         lines = ("".join(char if char.isprintable() else " " for char in line) for line in markdown.splitlines())
         self.out.print(Markdown("\n".join(lines)))
 

@@ -35,8 +35,12 @@ async def read_status(run: RunHandle, store: TextStore, *, asks_worker: bool = T
         try:
             return await _filled(await run.status(), await run.references(), store)
         except (NoServer, Refused) as error:
-            silence = f"{str(error)[:1].upper()}{str(error)[1:]}."
+            silence = _sentence(standing.trouble or str(error))
     return _as_last_seen(record, standing, silence)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 async def read_record(store: TextStore, run_id: str) -> RunStatus | None:

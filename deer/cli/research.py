@@ -1,16 +1,17 @@
 """`research` and `follow`: a run from its question to its report, as far as it goes without a person."""
 
 import asyncio
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deer.cli.asking import build_request, check_run_id, new_run_id
+from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
 from deer.cli.exits import CALL, ExitCode, Unfinished, exit_of_phase
-from deer.cli.following import Follower
+from deer.cli.following import Follower, Patience
 from deer.cli.handles import RunHandle, TemporalRun
-from deer.cli.pictures import plan_table, ways_on
+from deer.cli.pictures import plan_table, temporal_page, ways_on
 from deer.cli.printing import LineDisplay, LiveDisplay, Printer
 from deer.cli.reading import read_status, wait_until_closed
 from deer.cli.reports import report_path, save_text, with_path
@@ -21,6 +22,9 @@ from deer.cli.starting import start_or_attach
 from deer.cli.terminal import RealTerminal
 from deer.config import Settings, load_settings
 from deer.models import Phase, RunStatus
+
+# This command's own worker takes some seconds to load before it answers.
+_PATIENCE_EMBEDDED = Patience(before_warning=15)
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
     printer = Printer(as_json=wishes.as_json)
     settings = load_settings()
     run_id = check_run_id(wishes.run_id) if wishes.run_id is not None else new_run_id(datetime.now(UTC).date())
-    request = build_request(question, {"max_steps": settings.max_plan_steps, **_given(options)})
+    words = read_question(question, sys.stdin)
+    request = build_request(words, {"max_steps": settings.max_plan_steps, **_given(options)})
     if settings.temporal.embedded:
         for notice in settings.services(documents=wishes.documents is not None).notices:
             printer.say(f"notice: {notice}")
@@ -51,6 +56,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
             request = request.model_copy(update={"documents": (collection,)})
         started = await start_or_attach(session.client, session.store, run_id, request)
         printer.say(f"run {run_id} {'started' if started.is_new else 'is there already, with the same request'}")
+        if session.ui_address:
+            printer.say(f"in Temporal: {temporal_page(session.ui_address, run_id)}")
         if wishes.detach:
             return await leave_in_background(started.run, session, settings, printer)
         return await follow_to_stop(started.run, session, settings, printer, wishes.output)
@@ -67,7 +74,7 @@ async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode
 async def leave_in_background(run: RunHandle, session: Session, settings: Settings, printer: Printer) -> ExitCode:
     """Let a run go on by itself and say how to come back to it."""
     if session.embedded:
-        launch_background_serve(settings)
+        await launch_background_serve(settings)
     printer.say(f"it goes on in the background; see it with: {CALL} follow {run.id}")
     if printer.as_json:
         printer.status_json(await read_status(run, session.store, asks_worker=not session.embedded))
@@ -80,7 +87,7 @@ async def follow_to_stop(
     run: RunHandle, session: Session, settings: Settings, printer: Printer, output: Path | None = None
 ) -> ExitCode:
     """Show a run's progress up to its end or to where only a person helps, then its outcome; asks for reviews."""
-    follower = Follower(run, no_worker_hint(session))
+    follower = Follower(run, no_worker_hint(session), _PATIENCE_EMBEDDED if session.embedded else Patience())
     try:
         status = await _next_stop(run, follower, session, printer)
         while status.phase is Phase.AWAITING_REVIEW and status.plan is not None and printer.may_ask:

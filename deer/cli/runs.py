@@ -7,7 +7,7 @@ from pathlib import Path
 from deer.cli.exits import ExitCode
 from deer.cli.handles import TemporalRun
 from deer.cli.listing import list_runs
-from deer.cli.pictures import list_table
+from deer.cli.pictures import list_lines
 from deer.cli.printing import Printer
 from deer.cli.reading import read_status
 from deer.cli.reports import save_text, with_saved_path
@@ -37,7 +37,7 @@ async def list_all(*, as_json: bool) -> ExitCode:
     if as_json:
         printer.json([run.as_json() for run in runs])
     elif runs:
-        printer.out.print(list_table(runs, datetime.now(UTC)))
+        printer.lines(list_lines(runs, datetime.now(UTC)))
     else:
         printer.say("there are no runs yet")
     return ExitCode.DONE

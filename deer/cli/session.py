@@ -1,6 +1,7 @@
 """What a command works with: a connection to Temporal, the store, and in embedded mode a server and a worker."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 from temporalio.client import Client
 
 from deer.cli.interrupts import DRAINING, beside, say, signals_cancel, signals_leave
+from deer.cli.logs import logged_to, not_logged
 from deer.config import Settings
 from deer.devserver import ServerHold, hold_server, recorded_server
 from deer.errors import NoServer
@@ -21,6 +23,8 @@ Work = Callable[[Settings, Client, asyncio.Event], Coroutine[Any, Any, None]]  #
 
 SERVER_PATIENCE = timedelta(seconds=30)
 _LOOK_EVERY = timedelta(seconds=1)
+WORKER_PATIENCE = timedelta(seconds=3)
+LOOK_AGAIN = timedelta(seconds=0.25)
 # The data directory is a person's own: what it holds stays until they delete it.
 KEEP_CLOSED_RUNS = timedelta(days=3650)
 
@@ -29,8 +33,8 @@ KEEP_CLOSED_RUNS = timedelta(days=3650)
 class Session:
     """A command's connection.
 
-    `ui_address`: the web interface of the embedded server, None elsewhere. `has_worker`: whether queries can expect
-    an answer; True where nobody looked. `hold`: this process's use of the embedded server, None elsewhere.
+    `ui_address`: the web interface of the embedded server, None elsewhere. `other_worker`: whether another process
+    was recorded with a worker. `hold`: this process's use of the embedded server, None elsewhere.
     """
 
     client: Client
@@ -38,6 +42,8 @@ class Session:
     embedded: bool
     ui_address: str | None
     has_worker: bool = True
+    """Whether queries can expect an answer; True where nobody looked."""
+    other_worker: bool = False
     hold: ServerHold | None = None
 
 
@@ -63,16 +69,24 @@ async def open_session(
     if settings.temporal.embedded:
         if not starts_server and recorded_server(settings.data_dir) is None:
             raise NoServer(f"no embedded server runs for {settings.data_dir}; start one with: uv run starter.py serve")
-        with signals_cancel():
-            async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
-                yield session
+        async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
+            yield session
     else:
-        store = _store(settings)
-        client = await connect(settings)
-        if requires_worker and not await has_poller(client):
-            address = client.service_client.config.target_host
-            raise NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
-        yield Session(client, store, embedded=False, ui_address=None)
+        with not_logged():
+            store = _store(settings)
+            client = await connect(settings)
+            if requires_worker:
+                await _require_worker(client)
+            yield Session(client, store, embedded=False, ui_address=None)
+
+
+async def _require_worker(client: Client) -> None:
+    """Raise NoServer within 5 s unless a worker polls. One that is just coming up is given a moment."""
+    give_up_at = time.monotonic() + WORKER_PATIENCE.total_seconds()
+    while not await has_poller(client):
+        if time.monotonic() > give_up_at:
+            raise _no_worker(client)
+        await asyncio.sleep(LOOK_AGAIN.total_seconds())
 
 
 @asynccontextmanager
@@ -80,13 +94,22 @@ async def _embedded_session(settings: Settings, work: Work | None) -> AsyncItera
     store = _store(settings)
     hold = await hold_server(settings.data_dir)
     try:
-        client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
-        await keep_closed_runs(client, KEEP_CLOSED_RUNS)
-        record = recorded_server(settings.data_dir)
-        has_worker = work is not None or (record is not None and record.has_worker)
-        session = Session(client, store, embedded=True, ui_address=hold.ui, has_worker=has_worker, hold=hold)
-        async with beside(keep_server(hold)), _worked_for(settings, hold, client, work):
-            yield session
+        with signals_cancel(hold.release), logged_to(settings.data_dir / "worker.log"):
+            client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
+            await keep_closed_runs(client, KEEP_CLOSED_RUNS)
+            record = recorded_server(settings.data_dir)
+            other_worker = record is not None and record.has_worker
+            session = Session(
+                client,
+                store,
+                embedded=True,
+                ui_address=hold.ui,
+                has_worker=other_worker or work is not None,
+                other_worker=other_worker,
+                hold=hold,
+            )
+            async with beside(keep_server(hold)), _worked_for(settings, hold, client, work):
+                yield session
     finally:
         hold.release()
 
@@ -106,16 +129,18 @@ async def _worked_for(settings: Settings, hold: ServerHold, client: Client, work
         return
     stop = asyncio.Event()
     async with beside(_work_when_nobody_does(settings, hold, client, work, stop)) as working:
+        was_interrupted = False
         try:
             yield
         except asyncio.CancelledError:
-            if not working.done():
-                say(DRAINING)
+            was_interrupted = True
             raise
         finally:
-            hold.stop_working()  # before the calls have finished, so that another process takes over at once
-            stop.set()
             with signals_leave(hold.release):
+                if was_interrupted and not working.done():
+                    say(DRAINING)
+                hold.stop_working()  # before the calls have finished, so that another process takes over at once
+                stop.set()
                 await asyncio.wait([working])
 
 
@@ -133,6 +158,11 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
     from worker import run_worker
 
     await run_worker(settings, client, stop)
+
+
+def _no_worker(client: Client) -> NoServer:
+    address = client.service_client.config.target_host
+    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
 
 
 def _store(settings: Settings) -> TextStore:

@@ -67,7 +67,6 @@ class PlanDraft(Model):
     title: str
     thought: str = ""
     has_enough_context: bool = False
-    locale: str | None = None
     steps: tuple[DraftStep, ...] = ()
     notices: tuple[str, ...] = ()
     """What the validation changed, in plain words."""
@@ -82,3 +81,5 @@ class PlanRules(Model):
     max_steps: int
     known_ids: tuple[str, ...] = ()
     finished_ids: tuple[str, ...] = ()
+    excess_is_cut: bool = False
+    """Whether steps above `max_steps` are cut, and told, instead of refused: set when asking again is over."""

@@ -9,7 +9,9 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from deer.providers.terms import CJK, STOP_WORDS, folded, pairs, terms, tokens
+from deer.providers.terms import CJK, CJK_DIGITS, STOP_WORDS, folded, pairs, terms, tokens
+
+_FOCUS_WEIGHT = 2
 
 MIN_COVERAGE = 0.5
 """A text answers when it holds at least this share of what was asked, rare words weighing more."""
@@ -19,7 +21,32 @@ _CJK_STOPS = re.compile(
     "比较|对比|相比|相较|区别|差异|不同|我们|你们|他们|它们|这个|那个|这些|那些|一下|一个|一种|我想|知道|了解|研究|分析|调查|"
     "报告|总结|概述|资料|文档|分别|有何|几个|多大|多高|多长|多久|主要|关于|方面|之间|[的了吗呢吧是着之和与及或哪啊]"
 )
-_CJK_WEAK = frozenset("在有对从到比为于中上下后前时会能要用以由向让使将就都也还不被把每个这那几多其各最更又很当若如")
+_CJK_WEAK = frozenset(
+    "在有对从到比为于中上下后前时会能要用以由向让使将就都也还不被把每个这那几多其各最更又很当若如" + CJK_DIGITS
+)
+_MEASURED = {
+    "loud louder loudest quiet quieter quietest 吵": "noise",
+    "tall taller tallest high higher highest": "height",
+    "expensive cheap cheaper cheapest costly pay paid price priced": "cost",
+    "heavy heavier heaviest": "weight",
+    "wide wider widest": "width",
+    "long longer longest": "length duration",
+    "deep deeper deepest": "depth",
+    "fast faster fastest": "speed",
+    "big bigger biggest large larger largest": "size",
+    "old older oldest": "built age",
+    "hot hotter cold colder": "temperature",
+    "powerful strong stronger": "power",
+    "便宜 昂贵 更贵 划算 价钱 多贵": "费用 成本 价格",
+    "更吵 吵闹 安静 多吵": "噪声 噪音",
+    "更深 多深 最深": "深度 水深",
+    "更高 最高": "高度",
+    "更重 最重": "重量",
+    "更快 最快": "速度",
+}
+"""Words that ask for a figure, and the nouns under which documents give it."""
+
+_NOUNS_OF = {word: terms(nouns) for words, nouns in _MEASURED.items() for word in words.split()}
 _SENTENCE_START = re.compile(r"(?:^|[.?!:。？！：]\s*)$")
 _OF_SUBJECT = re.compile(
     r"\b(?:what|which)\s+(?:is|are|was|were)\b[^?.!]*?\b(?:of|for)\s+(?P<subject>[^?.!,;]+)", re.IGNORECASE
@@ -31,21 +58,39 @@ _QUOTED = re.compile('["“「『《](?P<name>[^"”」』》]{2,60})["”」』
 class Asked:
     """The terms of a question.
 
-    `weak` terms count only where a text has them: numbers, and pairs that join two Chinese words.
+    `weak` terms count only where a text has them: numbers, pairs that join two Chinese words, measuring adjectives
+    and their nouns.
     `names` are groups of terms of which the rarest must be known: capitalised words, codes, quoted words.
     `subject`: terms of what the question asks something of; empty when it does not show.
+    `focus`: terms behind a colon, as in "heat pumps: noise", which say what is asked of what stands before it.
     """
 
     terms: tuple[str, ...]
     weak: frozenset[str]
     names: tuple[tuple[str, ...], ...]
     subject: frozenset[str]
+    focus: frozenset[str]
 
-    def coverage(self, present: Collection[str], weight: Callable[[str], float]) -> float:
-        """The weighed share of the terms that are present, 0 to 1."""
-        counted = [term for term in self.terms if term in present or term not in self.weak]
-        whole = sum(weight(term) for term in counted)
-        return sum(weight(term) for term in counted if term in present) / whole if whole else 0.0
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The numbers of the question, which are mostly conditions such as −15 °C."""
+        return frozenset(term for term in self.weak if any(c.isdigit() for c in term))
+
+    def coverage(
+        self, present: Collection[str], weight: Callable[[str], float], required: Collection[str] = ()
+    ) -> float:
+        """The weighed share of the terms that are present, 0 to 1. Weak terms in `required` count as strong ones."""
+        counted = {
+            term: weight(term) * (_FOCUS_WEIGHT if term in self.focus else 1)
+            for term in self.terms
+            if term in present or term in required or term not in self.weak
+        }
+        whole = sum(counted.values())
+        return sum(value for term, value in counted.items() if term in present) / whole if whole else 0.0
+
+    def needed(self, share: float) -> float:
+        """What to demand instead of a share that fits a short question: no text covers a long one whole."""
+        return share * max(0.6, min(1.0, 6 / max(1, len(self.terms))))
 
     def known_names(self, frequency: Callable[[str], int]) -> frozenset[str]:
         """The rarest term of each name that some text has."""
@@ -72,15 +117,23 @@ def asked(question: str) -> Asked:
             for run in _cjk_runs(token.text):
                 for pair in pairs(run):
                     found[pair] = None
-                    if len(pair) < 2 or not _CJK_WEAK.isdisjoint(pair):
+                    measures = _NOUNS_OF.get(pair, [])
+                    found.update(dict.fromkeys(measures))
+                    weak.update(measures)
+                    if len(pair) < 2 or measures or not _CJK_WEAK.isdisjoint(pair):
                         weak.add(pair)
+            numbers = [term for term in token.terms if term[-1].isdecimal() or term.endswith("deg")]
+            found.update(dict.fromkeys(numbers))
+            weak.update(numbers)
         else:
             found.update(dict.fromkeys(token.terms))
-            weak.update(term for term in token.terms if term[0].isdigit())
-    if not found or weak.issuperset(found):
-        found = dict.fromkeys(terms(question))
-        weak = set()
-    return Asked(tuple(found), frozenset(weak), tuple(_names(question)), _subject(question))
+            if nouns := _NOUNS_OF.get(token.text.lower()):
+                found.update(dict.fromkeys(nouns))
+                weak.update((*token.terms, *nouns))
+            weak.update(term for term in token.terms if token.text[0].isdigit())
+    found = found or dict.fromkeys(terms(question))
+    weak = set() if weak.issuperset(found) else weak
+    return Asked(tuple(found), frozenset(weak), tuple(_names(question)), _subject(question), _focus(question))
 
 
 def rarity(frequency: int, texts: int) -> float:
@@ -116,6 +169,13 @@ def _names(question: str) -> Iterator[tuple[str, ...]]:
         name_end = token.start + len(token.text)
     if name:
         yield tuple(name)
+
+
+def _focus(question: str) -> frozenset[str]:
+    before, colon, behind = folded(question).rpartition(": ")
+    if not colon:
+        before, colon, behind = question.rpartition("：")
+    return frozenset(asked(behind).terms) if terms(before) and terms(behind) else frozenset()
 
 
 def _subject(question: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.replay.scenarios import SCENARIOS, Scenario
-from tests.running import Runs, research_worker, start_server, temporal_binary
+from tests.running import Runs, page_reader, research_worker, start_server, temporal_binary
 from tests.scripted import ScriptedServices
 
 HISTORIES = Path(__file__).with_name("histories")
@@ -32,12 +32,12 @@ async def record(names: list[str]) -> None:
     """Run these scenarios on a server of their own and keep the histories of runs and steps."""
     binary = temporal_binary()
     assert binary, "no temporal binary is installed"
-    async with await start_server(binary) as server:
+    async with await start_server(binary) as server, page_reader() as pages:
         for name in names:
             for stale in HISTORIES.glob(f"{name}[.+]*json"):
                 stale.unlink()
             with ScriptedServices() as services, tempfile.TemporaryDirectory() as directory:
-                async with research_worker(server.client, services, Path(directory)) as runs:
+                async with research_worker(server.client, services, pages, Path(directory)) as runs:
                     await _keep(SCENARIOS[name], runs, services)
 
 

@@ -2,13 +2,14 @@
 
 from tests.running.runs import Run, Runs, children_in, completed_activities
 from tests.running.server import start_server, start_skipping_server, temporal_binary
-from tests.running.worker import research_worker
+from tests.running.worker import page_reader, research_worker
 
 __all__ = [
     "Run",
     "Runs",
     "children_in",
     "completed_activities",
+    "page_reader",
     "research_worker",
     "start_server",
     "start_skipping_server",

@@ -8,11 +8,14 @@ from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.llm import ModelActivities
 from activities.pages import PageActivities
 from activities.reports import ReportActivities
+from activities.runs import RunActivities
 from activities.search import SearchActivities
+from deer.ports import PageReader
 from deer.providers.documents import StoredDocuments
 from deer.providers.files import FileStore
 from deer.providers.openai_model import OpenAIModel
@@ -21,6 +24,8 @@ from deer.providers.tavily import TavilySearch
 from tests.running.runs import Runs
 from tests.scripted import ScriptedServices
 from tests.scripted.canaries import MODEL_KEY, SEARCH_KEY
+from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT
+from workflows.policies import BUGS
 from workflows.research import Research
 from workflows.step import Step
 
@@ -29,11 +34,20 @@ SERVICE_TIMEOUT = timedelta(seconds=15)
 
 
 @asynccontextmanager
+async def page_reader() -> AsyncIterator[PageReader]:
+    """The product's reader of pages, which may reach this machine."""
+    async with aclosing(WebPages(frozenset({"127.0.0.1"}), SERVICE_TIMEOUT)) as pages:
+        await pages.warm()
+        yield pages
+
+
+@asynccontextmanager
 async def research_worker(
-    client: Client, services: ScriptedServices, directory: Path, *, cached_workflows: int = 100
+    client: Client, services: ScriptedServices, pages: PageReader, directory: Path, *, cached_workflows: int = 100
 ) -> AsyncIterator[Runs]:
     """A worker on a task queue of its own, with its store under `directory`.
 
+    `pages` is handed in because its processes take a second to start, and serve many workers.
     `cached_workflows` 0 replays every workflow from its history at each task.
     """
     store = FileStore(directory / "store")
@@ -45,7 +59,6 @@ async def research_worker(
         engine = await open_connections.enter_async_context(
             aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
         )
-        pages = await open_connections.enter_async_context(aclosing(WebPages(allow_hosts=frozenset({"127.0.0.1"}))))
         worker = Worker(
             client,
             task_queue=f"test-{uuid.uuid4().hex[:8]}",
@@ -55,7 +68,14 @@ async def research_worker(
                 *SearchActivities(engine, documents, store).all,
                 *PageActivities(pages, documents, store).all,
                 *ReportActivities(store).all,
+                *RunActivities().all,
             ],
+            workflow_runner=SandboxedWorkflowRunner(
+                restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
+            ),
+            workflow_failure_exception_types=list(BUGS),
+            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+            max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
             max_cached_workflows=cached_workflows,
         )
         async with worker:

@@ -7,7 +7,7 @@ from tests.scripted.calls import Call, Json, content_of
 from tests.scripted.replies import Answer, Script, Text, call_tool
 
 SUBJECT = re.compile(r"subject-[A-Za-z0-9]+")
-SHOWN_SOURCE = re.compile(r'\bid="((?:s\d+|b)-\d+)"')
+SHOWN_SOURCE = re.compile(r'id"?(?:=|: )"((?:s\d+|b)-\d+)"')
 PAGE_URL = re.compile(r"http://127\.0\.0\.1:\d+/page/[A-Za-z0-9-]+")
 NAMED_ROLES = ("coordinator", "planner", "researcher", "analyst", "coder", "judge", "reporter")
 

@@ -8,6 +8,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import WorkflowEnvironment
 
 from deer.models import Phase
+from deer.ports import PageReader
 from tests.running import Runs, research_worker
 from tests.scripted import Json, ScriptedServices, plan_of, research_step
 
@@ -41,9 +42,11 @@ async def test_a_request_that_is_no_request_fails_at_once(runs: Runs) -> None:
 
 
 @pytest.fixture
-async def uncached_runs(server: WorkflowEnvironment, scripted: ScriptedServices, tmp_path: Path) -> AsyncIterator[Runs]:
+async def uncached_runs(
+    server: WorkflowEnvironment, scripted: ScriptedServices, pages: PageReader, tmp_path: Path
+) -> AsyncIterator[Runs]:
     """Runs on a worker that replays every workflow from its history at each task."""
-    async with research_worker(server.client, scripted, tmp_path, cached_workflows=0) as started:
+    async with research_worker(server.client, scripted, pages, tmp_path, cached_workflows=0) as started:
         yield started
 
 

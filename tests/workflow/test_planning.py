@@ -131,7 +131,10 @@ async def test_a_later_plan_that_cannot_be_used_ends_in_a_report_with_gaps(
 async def test_code_gives_the_ids_and_the_usual_dependencies(runs: Runs, scripted: ScriptedServices) -> None:
     """Without `depends_on` research steps depend on nothing and an analysis on every step before it."""
     scripted.scripts["planner"] = plan_of(
-        research_step("subject-a1"), research_step("subject-b1"), analysis_step(), analysis_step(depends_on=[1])
+        research_step("subject-a1"),
+        research_step("subject-b1"),
+        analysis_step(),
+        analysis_step(title="Compare again", depends_on=[1]),
     )
     run = await runs.start("What is the value?")
     status = await run.reach(Phase.AWAITING_REVIEW)

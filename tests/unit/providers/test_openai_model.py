@@ -23,7 +23,6 @@ from deer.models import (
 )
 from deer.ports import ChatRequest
 from deer.providers.openai_model import OpenAIModel
-from deer.providers.routing import RoleModels
 from tests.unit.providers.web_server import Answerer, Asked, Reply, WebServer, always, in_turn
 
 KEY = "sk-canary/7f3a+model"
@@ -407,12 +406,3 @@ def test_a_key_that_cannot_be_sent_is_refused_at_once() -> None:
     with pytest.raises(SettingsError, match="printable ASCII") as caught:
         OpenAIModel("m", None, "sk-ключ", timedelta(seconds=1))
     assert "ключ" not in str(caught.value)
-
-
-async def test_each_role_is_answered_by_its_model() -> None:
-    """Requests go to the model of their role, others to the default."""
-    async with endpoint(always(GOOD), model="small") as (small, one), endpoint(always(GOOD), model="big") as (big, two):
-        routed = RoleModels(small, {Role.REPORTER: big})
-        for role in (Role.ANALYST, Role.REPORTER, Role.PLANNER):
-            await routed.complete(request(role=role))
-    assert (len(one.asked), len(two.asked)) == (2, 1)

@@ -1,0 +1,117 @@
+"""What the extractive model says in its own words, in English and in Chinese."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The sentences of one language. Fields in braces are filled by `str.format`."""
+
+    greeting: str
+    thanks: str
+    farewell: str
+    about: str
+    direct_answer: str
+    overview: str
+    comparison: str
+    conclusion: str
+    requested: str
+    find: str
+    compare_findings: str
+    join_findings: str
+    thought: str
+    found: str
+    found_nothing: str
+    search_failed: str
+    side_by_side: str
+    nothing_to_compare: str
+    joined: str
+    enough: str
+    not_enough: str
+    notice: str
+    not_covered: str
+    looked_for: str
+    gaps: str
+    gap: str
+    figure: str
+    in_words: str
+    source: str
+    colon: str
+
+
+ENGLISH = Phrases(
+    greeting="Hello! Ask me a question, and I will look it up in the documents at hand and report what they say, "
+    "every sentence with its source.",
+    thanks="You are welcome. Ask whenever there is something to look up.",
+    farewell="Goodbye! Your reports stay where they were saved.",
+    about="I am the extractive mode of this program: no language model is set up, so I find sentences in documents "
+    "that answer a question and quote them with their sources. Ask me a question to see it.",
+    direct_answer="Direct answer",
+    overview="About {subject}",
+    comparison="Side by side",
+    conclusion="Figures side by side",
+    requested="As requested: {feedback}",
+    find="Find what the sources say about: ",
+    compare_findings="Set the findings of the earlier steps side by side and compare their figures.",
+    join_findings="Bring the findings of the earlier steps together and compare figures of the same unit.",
+    thought="The question is looked at from these sides, taken from its own words and from the titles of the sources "
+    "at hand: {facets}.",
+    found="{count} sentences of {sources} sources answer this step.",
+    found_nothing="The sources that were searched say nothing about this.",
+    search_failed="Nothing was found, because the search did not work: {error}",
+    side_by_side="Figures of the same unit from different sources:",
+    nothing_to_compare="The earlier steps found nothing that could be compared.",
+    joined="The earlier steps found {count} sentences in {sources} sources; no two sources give figures of the same "
+    "unit.",
+    enough="Sentences that answer were found for {done} of {all} steps.",
+    not_enough="The sources at hand say nothing more about the question.",
+    notice="> No language model was used: the sentences below are quoted from the sources, chosen by the words that "
+    "they share with the question. Read them in their sources before relying on them.",
+    not_covered="The sources that were searched do not cover this question. Nothing was found that could be quoted, so "
+    "this report states and cites nothing.",
+    looked_for="What was looked for:",
+    gaps="Not found",
+    gap="The sources that were searched say nothing about the following:",
+    figure="Figure",
+    in_words="In its words",
+    source="Source",
+    colon=": ",
+)
+
+CHINESE = Phrases(
+    greeting="你好！请提出一个问题，我会在现有资料中查找，并逐句注明来源地报告资料里的说法。",
+    thanks="不客气。需要查找资料时随时提问。",
+    farewell="再见！已生成的报告会保留在原处。",
+    about="这是本程序的摘录模式：没有配置语言模型，因此只从资料中找出能回答问题的句子，并注明来源原样引用。请提出一个问题试试。",
+    direct_answer="直接回答",
+    overview="关于{subject}",
+    comparison="对照",
+    conclusion="数据对照",
+    requested="按要求补充：{feedback}",
+    find="查找资料中关于以下内容的说法：",
+    compare_findings="把前面各步的发现并列起来，比较其中的数据。",
+    join_findings="汇总前面各步的发现，并比较单位相同的数据。",
+    thought="从以下几个方面查找，取自问题本身的用语和现有资料的标题：{facets}。",
+    found="有{sources}个来源中的{count}个句子回答了这一步。",
+    found_nothing="所查资料中没有关于这一点的内容。",
+    search_failed="搜索没有成功，因此没有找到内容：{error}",
+    side_by_side="不同来源中单位相同的数据：",
+    nothing_to_compare="前面各步没有找到可以比较的内容。",
+    joined="前面各步在{sources}个来源中找到{count}个句子；没有两个来源给出单位相同的数据。",
+    enough="{all}个步骤中有{done}个找到了能回答的句子。",
+    not_enough="现有资料中没有更多关于该问题的内容。",
+    notice="> 本报告未使用语言模型：以下句子均摘自来源原文，按与问题共有的词语选出。引用前请查看原文。",
+    not_covered="所查资料没有涉及这个问题。没有找到可以引用的内容，因此本报告不作任何陈述，也不引用任何来源。",
+    looked_for="查找过的内容：",
+    gaps="未找到的内容",
+    gap="所查资料中没有关于以下内容的说法：",
+    figure="数据",
+    in_words="原文",
+    source="来源",
+    colon="：",
+)
+
+
+def phrases_for(locale: str) -> Phrases:
+    """The phrases of a locale: Chinese for `zh…`, English for every other."""
+    return CHINESE if locale.lower().startswith("zh") else ENGLISH

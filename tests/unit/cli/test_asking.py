@@ -1,0 +1,132 @@
+"""What a person types becomes a request, or one line that names the option."""
+
+import io
+import re
+from datetime import date, timedelta
+
+import pytest
+
+from deer.cli.asking import (
+    build_request,
+    check_run_id,
+    new_run_id,
+    option_of,
+    parse_duration,
+    read_question,
+    request_hash,
+)
+from deer.errors import InvalidInput
+from deer.models import RUN_ID_PATTERN, DeadlinePolicy, ReportStyle, ResearchRequest
+from tests.unit.cli.commands import options_of_research
+
+
+def test_options_reach_the_request() -> None:
+    """Every option that was given stands in the request, in the request's own types."""
+    request = build_request(
+        "What is durable execution?",
+        {
+            "auto_accept": True,
+            "locale": "zh_CN",
+            "max_steps": "7",
+            "max_rounds": None,
+            "report_style": "Popular-Science",
+            "look_around": False,
+            "web_search": False,
+            "review_deadline": "1h30m",
+            "review_deadline_policy": "accept",
+            "allowed_domains": ("example.org",),
+            "requested_by": "Ada",
+        },
+    )
+    assert request == ResearchRequest(
+        question="What is durable execution?",
+        auto_accept=True,
+        locale="zh-CN",
+        max_steps=7,
+        report_style=ReportStyle.POPULAR_SCIENCE,
+        look_around=False,
+        web_search=False,
+        review_deadline=timedelta(minutes=90),
+        review_deadline_policy=DeadlinePolicy.ACCEPT,
+        allowed_domains=("example.org",),
+        requested_by="Ada",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_steps": "99"}, "--max-steps: 99 is not allowed: input should be less than or equal to 30"),
+        ({"max_turns": "many"}, "--max-turns: many is not allowed: input should be a valid integer"),
+        ({"max_rounds": "0"}, "--max-rounds: 0 is not allowed: input should be greater than or equal to 1"),
+        ({"locale": "klingon!"}, "--locale: klingon! is not allowed: write a language as en-US or zh-CN"),
+        ({"report_style": "haiku"}, "--report-style: haiku is not allowed: one of standard, academic"),
+        ({"review_deadline": "soon"}, "--review-deadline: 'soon' is no time; write it as 90s, 30m, 24h or 2d"),
+        ({"review_deadline": "0s"}, "--review-deadline: "),
+        ({"review_deadline": "900000d"}, "--review-deadline: "),
+        ({"review_deadline_policy": "panic"}, "--on-review-deadline: panic is not allowed: "),
+    ],
+)
+def test_a_value_out_of_range_names_its_option(options: dict[str, object], said: str) -> None:
+    """A value that is not allowed is refused with the option, the value and what is allowed, in one line."""
+    with pytest.raises(InvalidInput) as refusal:
+        build_request("What?", options)
+    assert str(refusal.value).startswith(said)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"), [("", "empty"), (" \n\t ", "empty"), ("x" * 8_001, "8,001 characters, at most 8,000")]
+)
+def test_an_empty_or_overlong_question_is_refused(question: str, said: str) -> None:
+    """A question without words or above the limit is refused, and never repeated in the message."""
+    with pytest.raises(InvalidInput, match=said) as refusal:
+        read_question(question, io.StringIO())
+    assert len(str(refusal.value)) < 300
+
+
+def test_a_question_that_is_not_unicode_is_refused() -> None:
+    """Bytes that are no text, as a shell may pass them, are refused instead of failing later."""
+    with pytest.raises(InvalidInput, match="QUESTION"):
+        build_request("caf\udce9", {})
+
+
+def test_a_dash_reads_the_question_from_standard_input() -> None:
+    """`research -` takes its question from standard input."""
+    assert read_question("-", io.StringIO("What is\nin the pipe?\n")) == "What is\nin the pipe?"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("30m", 1_800), ("24h", 86_400), ("2d", 172_800), (" 1H30M ", 5_400)]
+)
+def test_times_are_read_in_their_units(text: str, seconds: int) -> None:
+    """Seconds, minutes, hours and days may be written, also together."""
+    assert parse_duration(text, "--review-deadline") == timedelta(seconds=seconds)
+
+
+def test_new_ids_are_readable_and_differ() -> None:
+    """A new run is named after its day, differently each time, and as a run may be named."""
+    names = {new_run_id(date(2026, 11, 30)) for _ in range(50)}
+    assert len(names) == 50
+    assert all(name.startswith("r-20261130-") and re.match(RUN_ID_PATTERN, name) for name in names)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 65, "naïve", "ok\n"])
+def test_a_name_that_cannot_be_used_is_refused(name: str) -> None:
+    """A run's name has only letters, digits and ._- and at most 64 of them."""
+    with pytest.raises(InvalidInput, match="--id"):
+        check_run_id(name)
+
+
+def test_equal_requests_have_equal_hashes() -> None:
+    """The hash tells requests apart by any of their values, and only by those."""
+    request = build_request("What?", {"max_steps": "3"})
+    assert request_hash(request) == request_hash(build_request("What?", {"max_steps": "3", "locale": None}))
+    assert request_hash(request) != request_hash(build_request("What?", {"max_steps": "4"}))
+
+
+def test_every_field_has_the_option_that_the_commands_offer() -> None:
+    """An error names an option that exists."""
+    not_on_the_line = {"documents", "deep_thinking"}
+    fields = set(ResearchRequest.model_fields) - not_on_the_line
+    assert {option_of(field) for field in fields} <= {*options_of_research(), "QUESTION"}

@@ -1,0 +1,43 @@
+"""Reports in files."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from deer.cli.reports import report_path, save_text, with_saved_path
+from deer.errors import Refused
+from deer.models import Phase, ReportStatus
+from tests.unit.cli.scripted_run import status
+
+
+def test_a_report_is_saved_whole_and_says_where(tmp_path: Path) -> None:
+    """A report lands in its file with a line end, folders are made, and nothing else stays behind."""
+    path = save_text(tmp_path / "a" / "r1.md", "# 热泵")
+    assert path.is_absolute()
+    assert path.read_text(encoding="utf-8") == "# 热泵\n"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """`--output /dev/null` leaves the device what it is."""
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    save_text(link, "text")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_a_report_that_cannot_be_saved_names_the_file(tmp_path: Path) -> None:
+    """A folder in the place of the file is told with the remedy."""
+    with pytest.raises(Refused, match=r"cannot be written.*--output"):
+        save_text(tmp_path, "text")
+
+
+def test_the_saved_report_is_found_again(tmp_path: Path) -> None:
+    """The status says where the report is on this machine, and nothing where it is not."""
+    finished = status(Phase.COMPLETED, report=ReportStatus(markdown="# R", path=None, claims=()))
+    assert with_saved_path(finished, tmp_path).report == finished.report
+    path = save_text(report_path(tmp_path, "r1"), "# R")
+    saved = with_saved_path(finished, tmp_path).report
+    assert saved is not None
+    assert saved.path == str(path)

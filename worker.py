@@ -1,0 +1,261 @@
+"""The wiring: settings -> providers -> activities -> Worker. Nothing else wires.
+
+Run as a program it works for the Temporal server that the settings name, or for the embedded one that runs already.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from temporalio.client import Client
+
+from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
+from deer.errors import DeerError, SettingsError
+from deer.models import Role
+from deer.ports import ChatModel, SearchEngine, TextStore
+from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
+
+if TYPE_CHECKING:
+    from temporalio.worker import Worker
+
+CONNECT_PATIENCE = timedelta(seconds=30)
+STICKY_TIMEOUT = timedelta(seconds=2)
+"""How long a workflow waits for the worker that has it in memory before any other one takes it."""
+
+CACHED_WORKFLOWS = 200
+EAGER_ACTIVITIES = 8
+"""Activities that one workflow task may start here without a detour over the server; a turn rarely has more calls."""
+
+SEARCH_TIMEOUT = timedelta(seconds=60)
+PAGE_TIMEOUT = timedelta(seconds=30)
+
+
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+C = TypeVar("C", bound=_Closable)
+Activities = list[Callable[..., Any]]  # what a worker registers: activities of every signature
+
+
+def open_store(settings: Settings) -> TextStore:
+    """The store of the deployment. Raises SettingsError when none is named outside embedded mode."""
+    from deer.providers.files import FileStore
+
+    return FileStore(settings.store_location(settings.temporal.embedded))
+
+
+async def register_documents(settings: Settings, folder: Path) -> str:
+    """Put a folder's documents into the store; returns the name of their collection. Raises InvalidInput."""
+    from deer.providers.documents import register_folder
+
+    return (await register_folder(open_store(settings), folder)).collection
+
+
+async def run_worker(
+    settings: Settings, client: Client, stop: asyncio.Event, announce: Callable[[str], None] | None = None
+) -> None:
+    """Take work until `stop` is set, then let calls in flight finish for as long as the settings allow.
+
+    `announce` is given one line when the worker is ready. Raises SettingsError, and NoServer when the search
+    attribute of the phase is missing and cannot be registered.
+    """
+    services = services_of_worker(settings)
+    async with _activities(settings, services) as activities:
+        await register_search_attribute(client)
+        async with _worker(settings, client, activities):
+            if announce is not None:
+                announce(_ready_line(settings, services, client))
+            await stop.wait()
+
+
+def _worker(settings: Settings, client: Client, activities: Activities) -> "Worker":
+    # Commands that run no worker import this module too, and should not wait for what only a worker needs.
+    from temporalio.worker import Worker
+    from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+    from workflows.policies import BUGS
+    from workflows.research import Research
+    from workflows.step import Step
+
+    return Worker(
+        client,
+        task_queue=RESEARCH_QUEUE,
+        workflows=[Research, Step],
+        activities=activities,
+        workflow_runner=SandboxedWorkflowRunner(
+            # Shared between runs, not loaded anew for each; the architecture test proves that they do not act.
+            restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
+        ),
+        workflow_failure_exception_types=list(BUGS),
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        max_cached_workflows=CACHED_WORKFLOWS,
+        max_concurrent_activities=settings.max_concurrent_activities,
+        max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
+        graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_seconds),
+    )
+
+
+def services_of_worker(settings: Settings) -> Services:
+    """Who answers for the runs of a worker. Raises SettingsError.
+
+    A model without a search is enough here: runs may bring documents, and commands refuse to start others.
+    """
+    try:
+        return settings.services()
+    except SettingsError:
+        return settings.services(documents=True)
+
+
+@asynccontextmanager
+async def _activities(settings: Settings, services: Services) -> AsyncIterator[Activities]:
+    from activities.llm import ModelActivities
+    from activities.pages import PageActivities
+    from activities.reports import ReportActivities
+    from activities.runs import RunActivities
+    from activities.search import SearchActivities
+    from deer.providers.documents import EXAMPLE_COLLECTION, StoredDocuments, register_example
+    from deer.providers.pages import WebPages
+
+    store = open_store(settings)
+    documents = StoredDocuments(store)
+    default_documents: tuple[str, ...] = ()
+    if services.example_corpus:
+        await register_example(store)
+        default_documents = (EXAMPLE_COLLECTION,)
+    async with AsyncExitStack() as opened:
+        pages = _closed_by(opened, WebPages(settings.test_allow_hosts, PAGE_TIMEOUT))
+        model = _model(settings, services, opened)
+        engine = _engine(settings, services, opened)
+        if services.model == "openai" or engine is not None:
+            # Beside the first calls, which are the coordinator's: pages come later.
+            warming = asyncio.create_task(pages.warm())
+            opened.callback(warming.cancel)
+        yield [
+            *ModelActivities(model, store).all,
+            *SearchActivities(engine, documents, store, default_documents=default_documents).all,
+            *PageActivities(pages, documents, store).all,
+            *ReportActivities(store).all,
+            *RunActivities().all,
+        ]
+
+
+def _model(settings: Settings, services: Services, opened: AsyncExitStack) -> ChatModel:
+    if services.model == "extractive":
+        from deer.providers.extractive import ExtractiveModel
+
+        return ExtractiveModel()
+    from deer.providers.routing import RoleModels
+
+    clients: dict[ModelSettings, ChatModel] = {}
+
+    def client_of(role: Role, *, deep: bool) -> ChatModel:
+        chosen = settings.model_for(role, deep_thinking=deep)
+        assert chosen is not None, "services() said that there is a model"
+        if chosen not in clients:
+            clients[chosen] = _endpoint(settings, chosen, opened)
+        return clients[chosen]
+
+    return RoleModels(
+        {role: client_of(role, deep=False) for role in Role}, {role: client_of(role, deep=True) for role in Role}
+    )
+
+
+def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack) -> ChatModel:
+    from deer.providers.openai_model import OpenAIModel
+
+    return _closed_by(
+        opened,
+        OpenAIModel(
+            chosen.model,
+            chosen.base_url,
+            chosen.api_key.get_secret_value() if chosen.api_key else None,
+            timedelta(seconds=settings.model_timeout_seconds),
+            input_price=chosen.input_price,
+            output_price=chosen.output_price,
+        ),
+    )
+
+
+def _engine(settings: Settings, services: Services, opened: AsyncExitStack) -> SearchEngine | None:
+    if SearchApi.TAVILY not in services.search:
+        return None
+    from deer.providers.tavily import TavilySearch
+
+    # A search of one's own in Tavily's place may want no key; the client insists on one.
+    key = settings.tavily_api_key.get_secret_value() if settings.tavily_api_key else "none"
+    return _closed_by(opened, TavilySearch(key, settings.tavily_base_url, SEARCH_TIMEOUT))
+
+
+def _closed_by(opened: AsyncExitStack, provider: C) -> C:
+    opened.push_async_callback(provider.aclose)
+    return provider
+
+
+def _ready_line(settings: Settings, services: Services, client: Client) -> str:
+    used: Mapping[str, str] = {
+        "server": client.service_client.config.target_host,
+        "namespace": client.namespace,
+        "queue": RESEARCH_QUEUE,
+        "model": _model_words(settings, services),
+        "search": ", ".join(services.search) or "none",
+        "store": str(settings.store_location(settings.temporal.embedded)),
+    }
+    return "; ".join(["worker ready", *(f"{name} {value}" for name, value in used.items()), *services.notices])
+
+
+def _model_words(settings: Settings, services: Services) -> str:
+    basic = settings.model_for(Role.COORDINATOR)
+    if services.model == "extractive" or basic is None:
+        return "none"
+    return f"{basic.model or 'the only one listed'} at {basic.base_url or 'the default address of openai'}"
+
+
+async def work_until_stopped(settings: Settings) -> None:
+    """Work for the server that the settings name, or for the recorded embedded one, until a stop signal.
+
+    Raises NoServer when there is none; a named one is given half a minute to come up.
+    """
+    from deer.cli.interrupts import say, signals_stop
+    from deer.cli.logs import log_to_stderr
+    from deer.cli.session import open_session
+
+    log_to_stderr()
+    settings.services()
+    stop = asyncio.Event()
+    work = partial(run_worker, announce=say)
+    if not settings.temporal.embedded:
+        open_store(settings)
+        client = await connect(settings, patience=CONNECT_PATIENCE)
+        with signals_stop(stop):
+            await work(settings, client, stop)
+        return
+    async with open_session(settings, runs_worker=True, starts_server=False, work=work) as session:
+        if session.other_worker:
+            say("another process works for this server already; standing by in case it leaves")
+        assert session.hold is not None, "without an address a session holds the embedded server"
+        with signals_stop(stop, session.hold.release):
+            await stop.wait()
+
+
+def main() -> int:
+    """Work until a stop signal; the exit code."""
+    from deer.cli.exits import exit_of_error, one_line
+
+    try:
+        asyncio.run(work_until_stopped(load_settings()))
+    except DeerError as error:
+        sys.stderr.write(f"error: {one_line(str(error))}\n")
+        return exit_of_error(error)
+    return 0
+
+
+if __name__ == "__main__":
+    from deer.cli.interrupts import end_process
+
+    end_process(main())
