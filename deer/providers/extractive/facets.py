@@ -127,7 +127,7 @@ def _sides(topic: str) -> list[Facet]:
         about = _bare(match["about"] or "")
         about = about if asked(about).terms else ""
         if match.groupdict().get("field"):  # "in Temporal" says where the sides are found, not what is asked of them
-            return [Facet(_title(side), focused_query(about, side)) for side in sides]
+            return [Facet(_title(side), f"{side} ({about})" if about else side) for side in sides]
         return [Facet(_title(side), _side_query(side, about)) for side in sides]
     return _coordinated_names(topic)
 
