@@ -25,9 +25,12 @@ def write_report(brief: ReporterBrief) -> str:
     if not sections:
         looked_for = [phrases.looked_for, _bullets(empty)] if empty else []
         return "\n\n".join((*parts, phrases.not_covered, *looked_for)) + "\n"
-    parts.extend(f"## {_heading(heading)}\n\n{body}" for heading, body in sections)
+    written = [f"## {_heading(heading)}\n\n{body}" for heading, body in sections]
     if empty:
-        parts.append(f"## {phrases.gaps}\n\n{phrases.gap}\n\n{_bullets(empty)}")
+        gaps = f"## {phrases.gaps}\n\n{phrases.gap}\n\n{_bullets(empty)}"
+        # A reader must not take what was found beside the question for its answer.
+        written.insert(0 if brief.question in empty else len(written), gaps)
+    parts.extend(written)
     return "\n\n".join(parts) + "\n"
 
 

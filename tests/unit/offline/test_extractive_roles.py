@@ -27,11 +27,11 @@ from deer.models import (
     StepType,
     Usage,
 )
-from tests.unit.offline.roles import TODAY, MiniatureFlow, called, complete, plan_of
+from tests.unit.offline.roles import TODAY, called, complete, plan_of
 
 
 @pytest.mark.parametrize("max_steps", [1, 2, 3, 4, 5])
-async def test_plans_keep_to_their_limit(examples: MiniatureFlow, max_steps: int) -> None:
+async def test_plans_keep_to_their_limit(max_steps: int) -> None:
     """No plan is longer than allowed, and what does not fit is asked in the last research step."""
     topics = ("noise of heat pumps", "cost of heat pumps", "refrigerants", "signals", "timers", "timers")
     brief = _planner_brief("all of it", topics=topics, max_steps=max_steps)
