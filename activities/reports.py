@@ -80,10 +80,7 @@ class ReportActivities:
 def _checked(request: CheckClaimsRequest) -> CheckClaimsReply:
     sources = by_any_id(request.sources)
     return CheckClaimsReply(
-        claims={
-            step_id: tuple(_checked_claim(claim, sources.get(claim.source_id)) for claim in claims)
-            for step_id, claims in request.claims.items()
-        }
+        claims=tuple(_checked_claim(claim, sources.get(claim.source_id)) for claim in request.claims)
     )
 
 

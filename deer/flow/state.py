@@ -1,6 +1,6 @@
 """The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -284,12 +284,12 @@ class RunState(BaseModel):
             progress.status, progress.reason, progress.attempt = StepStatus.RUNNING, None, progress.attempt + 1
         return ready
 
-    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
-        """Take over what a step brought."""
+    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome, claims: tuple[CheckedClaim, ...] = ()) -> None:
+        """Take over what a step brought; `claims` are those of its finding, each with what its check gave."""
         progress = self.steps[step_id]
         progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
+        progress.claims = claims
         self.spend(outcome.usage)
-        self.sources.merge(outcome.sources)
         for text in outcome.notices:
             self.notice(at, text)
         self.held.pop(step_id, None)
@@ -304,19 +304,10 @@ class RunState(BaseModel):
             return False
         return bool(self.sources.sources) or not self.plan.steps
 
-    def findings(self) -> dict[str, Finding]:
-        """Findings by step id."""
-        return {step_id: progress.finding for step_id, progress in self.steps.items() if progress.finding is not None}
-
-    def sources_named_in(self, claims: Mapping[str, tuple[Claim, ...]]) -> tuple[Source, ...]:
+    def sources_named_in(self, claims: Iterable[Claim]) -> tuple[Source, ...]:
         """The sources that claims rest on, each once."""
-        named = (self.sources.get(claim.source_id) for said in claims.values() for claim in said)
+        named = (self.sources.get(claim.source_id) for claim in claims)
         return tuple({source.id: source for source in named if source is not None}.values())
-
-    def take_claims(self, claims: Mapping[str, tuple[CheckedClaim, ...]]) -> None:
-        """Take over the claims of the findings, each with what its check gave."""
-        for step_id, checked in claims.items():
-            self.steps[step_id].claims = checked
 
     def gaps(self) -> tuple[str, ...]:
         """What a reader must be told is missing, a sentence each."""
