@@ -79,7 +79,7 @@ def waiting(starter: Command, run_id: str) -> str:
 
 
 def test_a_question_becomes_a_saved_report(starter: Command, run_id: str, tmp_path: Path) -> None:
-    """With --json the status object is all of standard output, progress goes to standard error, the report to a file."""
+    """With --json the status object is all of standard output, progress goes elsewhere and the report to a file."""
     ran = starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--json")
     assert ran.code == 0
     assert ran.out.count("\n") == 1
@@ -123,7 +123,7 @@ def test_a_plan_waits_and_says_how_to_answer(starter: Command, run_id: str) -> N
 
 
 def test_what_was_approved_is_what_runs(starter: Command, waiting: str, deployment: Deployment, tmp_path: Path) -> None:
-    """A plan edited from `show` replaces the old one, an old revision is refused, and the approved plan is carried out."""
+    """A plan edited from `show` replaces the old one, an old revision is refused, the approved plan is carried out."""
     plan = json.loads(starter("show", waiting, "--json").out)["plan"]
     plan["steps"] = [{**plan["steps"][0], "title": "Only this", "description": "Only subject-k77"}]
     path = tmp_path / "plan.json"
