@@ -51,7 +51,7 @@ async def process(
     """A worker process on the product's own task queue."""
     address = server.client.service_client.config.target_host
     with WorkerProcess(address, scripted, tmp_path) as worker:
-        await worker.start()
+        await worker.until_ready()
         yield worker
     assert leaked_canaries(worker.log) == []
 
@@ -135,7 +135,8 @@ async def test_killed_in_every_kind_of_call_only_that_call_is_repeated(
     for gate in gates.values():
         gate.open()
     held = {gate.caught[0].key for gate in gates.values()}
-    await process.start()
+    process.start()
+    await process.until_ready()
     await eventually(lambda: held <= _repeated(scripted), "every held call again", RESUMED_WITHIN_S)
     ends = await asyncio.gather(*(run.end(within_s=40) for run in runs))
     assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
@@ -164,7 +165,8 @@ async def test_killed_at_arbitrary_moments_no_recorded_call_is_repeated(
         await eventually(lambda: len(scripted.log.answered()) >= answered, f"{answered} answers", 40)  # noqa: B023 - awaited here
         process.kill()
         allowed += len(_times_asked(scripted)) - (await completed_calls(runs)).total()
-        await process.start()
+        process.start()
+        await process.until_ready()
     ends = await asyncio.gather(*(run.end(within_s=60) for run in runs))
     assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
     repeated = len(scripted.log) - len(_times_asked(scripted))
@@ -180,7 +182,8 @@ async def test_a_plan_that_waits_outlives_its_worker(
     run = await process_runs.start("question number 50")
     await run.reach(Phase.AWAITING_REVIEW, within_s=30)
     process.kill()
-    await process.start()
+    process.start()
+    await process.until_ready()
     await run.signal("approve")
     assert (await run.end(within_s=40)).phase is Phase.COMPLETED
     assert max(_times_asked(scripted).values()) == 1
