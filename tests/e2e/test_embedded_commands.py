@@ -87,19 +87,6 @@ async def test_second_ctrl_c_leaves_at_once(terminal: Terminal) -> None:
     await terminal.programs.server_ended()
 
 
-async def test_sigterm_is_taken_like_ctrl_c(terminal: Terminal) -> None:
-    """SIGTERM lets the call in flight finish too, and leaves no server behind."""
-    command = terminal.start()
-    await terminal.noted(f"1 made by {command.pid}")
-    command.terminate()
-    assert command.stderr is not None
-    command.stderr.readline()
-    terminal.let_calls_end()
-    command.communicate(timeout=PATIENCE_S)
-    assert terminal.notes[-1] == f"1 done by {command.pid}"
-    await terminal.programs.server_ended()
-
-
 async def test_next_command_goes_on_after_kill_9(terminal: Terminal) -> None:
     """`kill -9` of a command leaves server and run; the next command uses both and repeats the call in flight only."""
     first = terminal.start()
@@ -116,30 +103,18 @@ async def test_next_command_goes_on_after_kill_9(terminal: Terminal) -> None:
 
 
 async def test_second_terminal_takes_over_when_the_first_exits(terminal: Terminal) -> None:
-    """Of two commands that follow a run the first works; when it leaves, the second works on the same server."""
+    """Of two commands that follow a run the first works; when SIGTERM ends it, the second works on the same server."""
     first = terminal.start()
     await terminal.noted(f"1 made by {first.pid}")
     second = terminal.start()
     await eventually(lambda: terminal.programs.clients == 2, "the second client", PATIENCE_S)
     assert f"worker {second.pid}" not in terminal.notes
-    os.killpg(first.pid, signal.SIGINT)
+    first.terminate()
     await terminal.noted(f"worker {second.pid}")  # while the call of the first is still in flight
     terminal.let_calls_end()
     assert second.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
     assert terminal.calls_made == ["1", "2"]
     assert f"1 done by {first.pid}" in terminal.notes
-
-
-async def test_second_terminal_takes_over_from_one_that_was_killed(terminal: Terminal) -> None:
-    """A follower notices within seconds that the recorded worker was killed."""
-    first = terminal.start()
-    await terminal.noted(f"1 made by {first.pid}")
-    second = terminal.start()
-    await eventually(lambda: terminal.programs.clients == 2, "the second client", PATIENCE_S)
-    os.killpg(first.pid, signal.SIGKILL)
-    first.communicate()
-    terminal.let_calls_end()
-    assert second.communicate(timeout=PATIENCE_S)[0] == "both calls made\n"
 
 
 async def test_run_survives_its_server(terminal: Terminal) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from deer.models import Phase, RunStatus
+from deer.providers.files import FileStore
 from tests.e2e.programs import PATIENCE_S, Programs
 from tests.eventually import eventually
 
@@ -29,13 +31,17 @@ def free_port() -> int:
 
 
 def test_server_ends_within_ten_seconds_of_sigterm(programs: Programs) -> None:
-    """`server --port` listens there whatever TEMPORAL_ADDRESS says, needs no store, and leaves nothing running."""
-    port = free_port()
-    server = programs.start(
-        "starter.py", "server", "--port", str(port), settings={"TEMPORAL_ADDRESS": "elsewhere.invalid:7233"}
-    )
+    """`server --port` listens there whatever TEMPORAL_ADDRESS says, needs no store, and leaves nothing running.
+
+    While it runs, a server for the same data on another port is refused in one line.
+    """
+    port, settings = free_port(), {"TEMPORAL_ADDRESS": "elsewhere.invalid:7233"}
+    server = programs.start("starter.py", "server", "--port", str(port), settings=settings)
     assert server.stdout is not None
     assert f"127.0.0.1:{port}" in server.stdout.readline()
+    code, out, err = programs.run("starter.py", "server", "--port", str(free_port()))
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert f"already runs at 127.0.0.1:{port}" in err
     server.terminate()
     assert server.wait(timeout=10) == 0
     assert programs.server is None
@@ -43,39 +49,21 @@ def test_server_ends_within_ten_seconds_of_sigterm(programs: Programs) -> None:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_second_server_on_another_port_is_refused(programs: Programs) -> None:
-    """A data directory has one server: another port is refused in one line with the address there is."""
-    port = free_port()
-    server = programs.start("starter.py", "server", "--port", str(port))
-    assert server.stdout is not None
-    server.stdout.readline()
-    code, out, err = programs.run("starter.py", "server", "--port", str(free_port()))
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1
-    assert f"already runs at 127.0.0.1:{port}" in err
+async def test_detached_run_goes_on_in_the_background_while_it_can(programs: Programs) -> None:
+    """With `--detach` commands return at once, and a process of its own carries the run on.
 
-
-async def test_detached_run_goes_on_in_the_background_and_leaves_nothing(programs: Programs) -> None:
-    """`research --detach` returns at once; a process of its own completes the run and ends with the server."""
-    code, out, err = programs.run(
-        "starter.py", "research", "How do workers poll?", "--auto-accept", "--detach", "--id", "away"
-    )
-    assert code == 0, err
-    assert out.strip() == "away"
+    That process and its server end when the run waits for a person, and again when it has ended.
+    """
+    store = FileStore(programs.data_dir / "store")
+    code, out, err = programs.run("starter.py", "research", "How do workers poll?", "--detach", "--id", "away")
+    assert (code, out.strip()) == (0, "away"), err
     await eventually(lambda: not programs.server, "the end of the background process and its server", PATIENCE_S)
-    code, out, _ = programs.run("starter.py", "show", "away", "--json")
-    assert code == 0
-    assert '"phase": "completed' in out or '"phase":"completed' in out
-
-
-async def test_background_process_ends_when_runs_wait_for_a_person(programs: Programs) -> None:
-    """A plan that waits keeps no process; approving it later carries the run on to its end."""
-    code, _, err = programs.run("starter.py", "research", "How do workers poll?", "--detach", "--id", "waits")
-    assert code == 0, err
-    await eventually(lambda: not programs.server, "the end of the background process and its server", PATIENCE_S)
-    code, out, err = programs.run("starter.py", "approve", "waits")
-    assert code == 0, err
-    assert out.startswith("# ")
+    code, out, err = programs.run("starter.py", "approve", "away", "--detach")
+    assert (code, out.strip()) == (0, "away"), err
+    await eventually(lambda: not programs.server, "the end of the second background process", PATIENCE_S)
+    record = RunStatus.model_validate_json(await store.read_entry("runs/away") or "")
+    assert record.phase is Phase.COMPLETED
+    assert record.report is not None
 
 
 async def test_serve_carries_runs_on_until_it_is_stopped(programs: Programs) -> None:

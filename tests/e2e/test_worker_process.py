@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from temporalio.api.workflowservice.v1 import ListWorkersRequest
+from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from deer.config import Settings
-from deer.models import Phase
 from deer.providers.files import FileStore
 from deer.temporal import RESEARCH_QUEUE, connect, has_poller
 from tests.e2e.programs import PATIENCE_S, Program, Programs
 from tests.eventually import eventually
-from tests.running import Runs
+from tests.running import Runs, completed_activities
 from tests.scripted import ScriptedServices
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
@@ -53,19 +54,38 @@ def test_worker_without_a_store_says_so(programs: Programs) -> None:
     assert "DEER_STORE" in err
 
 
-async def test_worker_waits_for_its_server_to_come_up(programs: Programs, tmp_path: Path) -> None:
-    """A worker that is started before its server joins it; its line names server, namespace, queue and services."""
+async def test_worker_waits_for_its_server_and_is_missed_when_it_is_killed(programs: Programs, tmp_path: Path) -> None:
+    """A worker that is started before its server joins it; its line names server, namespace, queue and services.
+
+    `has_poller` tells it from one that was killed a few seconds ago, which Temporal still lists as a poller.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    settings = {"TEMPORAL_ADDRESS": f"127.0.0.1:{port}", "DEER_STORE": str(tmp_path / "store")}
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    settings = {"TEMPORAL_ADDRESS": address, "DEER_STORE": str(tmp_path / "store")}
     worker = programs.start("worker.py", settings=settings)
-    programs.start("starter.py", "server", "--port", str(port))
+    programs.start("starter.py", "server", "--port", address.rpartition(":")[2])
     line = said_ready(worker)
-    assert f"127.0.0.1:{port}; namespace default; queue {RESEARCH_QUEUE}" in line
+    assert f"{address}; namespace default; queue {RESEARCH_QUEUE}" in line
     assert "No language model is set" in line
-    worker.terminate()
-    assert worker.wait(timeout=PATIENCE_S) == 0
+    client = await connect(Settings(data_dir=programs.data_dir), address)
+
+    await eventually(lambda: has_beaten(client), "the first heartbeat")
+    assert await has_poller(client)
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.communicate()
+    await eventually(lambda: is_missed(client), "the loss of a worker that was killed", within_s=10)
+
+
+async def has_beaten(client: Client) -> bool:
+    """Whether the server knows of a worker that is alive by more than its polls."""
+    request = ListWorkersRequest(namespace=client.namespace, query=f"TaskQueue = '{RESEARCH_QUEUE}'")
+    return len((await client.workflow_service.list_workers(request)).workers_info) > 0
+
+
+async def is_missed(client: Client) -> bool:
+    """Whether no worker is seen."""
+    return not await has_poller(client)
 
 
 async def test_worker_joins_the_embedded_server(programs: Programs) -> None:
@@ -85,7 +105,7 @@ async def test_worker_joins_the_embedded_server(programs: Programs) -> None:
 async def test_sigterm_lets_the_call_in_flight_finish(
     programs: Programs, server: WorkflowEnvironment, scripted: ScriptedServices, tmp_path: Path
 ) -> None:
-    """SIGTERM during a model call: the worker exits 0 once it is answered, and the next one does not pay again."""
+    """SIGTERM during a model call: the worker exits 0 once it is answered, and Temporal has the answer."""
     settings = {
         **scripted.environment(),
         "TEMPORAL_ADDRESS": server.client.service_client.config.target_host,
@@ -102,33 +122,5 @@ async def test_sigterm_lets_the_call_in_flight_finish(
     assert "stopping once calls in flight have finished" in first.stderr.readline()
     gate.open()
     assert first.wait(timeout=PATIENCE_S) == 0
-    second = programs.start("worker.py", settings=settings)
-    said_ready(second)
-    await run.reach(Phase.COMPLETED, within_s=PATIENCE_S)
     assert scripted.log.count("coordinator") == 1
-    second.terminate()
-    assert second.wait(timeout=PATIENCE_S) == 0
-
-
-async def test_poller_is_seen_and_a_killed_one_is_missed_within_seconds(programs: Programs, tmp_path: Path) -> None:
-    """`has_poller` tells a living worker from one that was killed a few seconds ago, which Temporal still lists."""
-    served = programs.start("starter.py", "server")
-    assert served.stdout is not None
-    served.stdout.readline()
-    assert programs.server is not None
-    address = programs.server.address
-    client = await connect(Settings(data_dir=programs.data_dir), address)
-    assert not await has_poller(client)
-    worker = programs.start("worker.py", settings={"TEMPORAL_ADDRESS": address, "DEER_STORE": str(tmp_path / "store")})
-    said_ready(worker)
-
-    async def seen() -> str | None:
-        return "seen" if await has_poller(client) else None
-
-    async def missed() -> str | None:
-        return None if await has_poller(client) else "missed"
-
-    await eventually(seen, "a worker that is there", within_s=5)
-    os.killpg(worker.pid, signal.SIGKILL)
-    worker.communicate()
-    await eventually(missed, "the loss of a worker that was killed", within_s=10)
+    assert "coordinate" in completed_activities(await run.events())

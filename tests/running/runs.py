@@ -35,11 +35,13 @@ class Run:
 
     async def status(self) -> RunStatus:
         """What the query `status` says."""
-        return await self.handle.query("status", result_type=RunStatus)
+        status: RunStatus = await self.handle.query("status", result_type=RunStatus)
+        return status
 
     async def progress(self, since: str = "") -> ProgressPage:
         """What the query `progress` says."""
-        return await self.handle.query("progress", since, result_type=ProgressPage)
+        page: ProgressPage = await self.handle.query("progress", since, result_type=ProgressPage)
+        return page
 
     async def reach(self, *phases: Phase, within_s: float = SLOW_MACHINE_S) -> RunStatus:
         """Wait until the run is in one of these phases; fails at once when it has ended in another or is stuck."""
@@ -175,7 +177,9 @@ class Runs:
 
     async def complete(self, question: str = "What is the value?", **fields: object) -> RunStatus:
         """Start a run that accepts its own plan, and wait for its end."""
-        return await (await self.start(question, auto_accept=True, **fields)).end()
+        request = {"question": question, "auto_accept": True, **fields}
+        run = await self.start_raw(ResearchRequest.model_validate(request).model_dump(mode="json"))
+        return await run.end()
 
 
 def children_in(events: list[HistoryEvent]) -> list[str]:

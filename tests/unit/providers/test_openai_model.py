@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -52,16 +52,19 @@ def request(**changes: Any) -> ChatRequest:
     return ChatRequest(**given)
 
 
-BRIEF = CoordinatorBrief.model_construct()
+BRIEF = CoordinatorBrief(question="Hello", locale="en-US", today=date(2026, 11, 30), locale_is_fixed=False)
 GOOD = completion({"content": "Yes."})
-
-Endpoint = Callable[..., AbstractAsyncContextManager[tuple[OpenAIModel, WebServer]]]
 
 
 @asynccontextmanager
 async def endpoint(answer: Answerer, **settings: Any) -> AsyncIterator[tuple[OpenAIModel, WebServer]]:
     async with WebServer(answer) as server:
-        given = {"model": "m", "base_url": f"{server.url}/v1", "api_key": KEY, "timeout": timedelta(seconds=5)}
+        given: dict[str, Any] = {
+            "model": "m",
+            "base_url": f"{server.url}/v1",
+            "api_key": KEY,
+            "timeout": timedelta(seconds=5),
+        }
         model = OpenAIModel(**given | settings)
         yield model, server
         await model.aclose()
@@ -185,7 +188,7 @@ async def test_a_cut_answer_says_so() -> None:
 
 
 async def test_tool_calls_are_read_with_ids_of_their_own() -> None:
-    """Missing and repeated ids are replaced, arguments may be text, an object or null, and broken text stays as it is."""
+    """Missing and repeated ids are replaced; arguments may be text, an object or null; broken text stays."""
     reply = await reply_to(
         tool_calls(
             {"id": "a", "type": "function", "function": {"name": "web_search", "arguments": '{"query": "a'}},
