@@ -10,17 +10,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from temporalio.client import Client
-from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
 from deer.errors import DeerError, SettingsError
 from deer.models import Role
 from deer.ports import ChatModel, SearchEngine, TextStore
 from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
+
+if TYPE_CHECKING:
+    from temporalio.worker import Worker
 
 CONNECT_PATIENCE = timedelta(seconds=30)
 STICKY_TIMEOUT = timedelta(seconds=2)
@@ -32,21 +33,6 @@ EAGER_ACTIVITIES = 8
 
 SEARCH_TIMEOUT = timedelta(seconds=60)
 PAGE_TIMEOUT = timedelta(seconds=30)
-
-WORKFLOW_BUGS = [
-    TypeError,
-    ValueError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-    RuntimeError,
-]
-"""Errors of our own making that end a run as failed.
-
-Not `Exception`: that covers what replay raises after a deploy that changed a workflow, and would end every run that
-waits. Such a run stays open until a fitting worker comes.
-"""
 
 
 class _Closable(Protocol):
@@ -79,32 +65,40 @@ async def run_worker(
     `announce` is given one line when the worker is ready. Raises SettingsError, and NoServer when the search
     attribute of the phase is missing and cannot be registered.
     """
-    from workflows.research import Research
-    from workflows.step import Step
-
     services = services_of_worker(settings)
     async with _activities(settings, services) as activities:
         await register_search_attribute(client)
-        worker = Worker(
-            client,
-            task_queue=RESEARCH_QUEUE,
-            workflows=[Research, Step],
-            activities=activities,
-            workflow_runner=SandboxedWorkflowRunner(
-                # Shared between runs, not loaded anew for each; the architecture test proves that they do not act.
-                restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
-            ),
-            workflow_failure_exception_types=WORKFLOW_BUGS,
-            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
-            max_cached_workflows=CACHED_WORKFLOWS,
-            max_concurrent_activities=settings.max_concurrent_activities,
-            max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
-            graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_seconds),
-        )
-        async with worker:
+        async with _worker(settings, client, activities):
             if announce is not None:
                 announce(_ready_line(settings, services, client))
             await stop.wait()
+
+
+def _worker(settings: Settings, client: Client, activities: Activities) -> "Worker":
+    # Commands that run no worker import this module too, and should not wait for what only a worker needs.
+    from temporalio.worker import Worker
+    from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+    from workflows.policies import BUGS
+    from workflows.research import Research
+    from workflows.step import Step
+
+    return Worker(
+        client,
+        task_queue=RESEARCH_QUEUE,
+        workflows=[Research, Step],
+        activities=activities,
+        workflow_runner=SandboxedWorkflowRunner(
+            # Shared between runs, not loaded anew for each; the architecture test proves that they do not act.
+            restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
+        ),
+        workflow_failure_exception_types=list(BUGS),
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        max_cached_workflows=CACHED_WORKFLOWS,
+        max_concurrent_activities=settings.max_concurrent_activities,
+        max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
+        graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_seconds),
+    )
 
 
 def services_of_worker(settings: Settings) -> Services:
@@ -159,14 +153,17 @@ def _model(settings: Settings, services: Services, opened: AsyncExitStack) -> Ch
     from deer.providers.routing import RoleModels
 
     clients: dict[ModelSettings, ChatModel] = {}
-    by_role: dict[Role, ChatModel] = {}
-    for role in Role:
-        chosen = settings.model_for(role)
+
+    def client_of(role: Role, *, deep: bool) -> ChatModel:
+        chosen = settings.model_for(role, deep_thinking=deep)
         assert chosen is not None, "services() said that there is a model"
         if chosen not in clients:
             clients[chosen] = _endpoint(settings, chosen, opened)
-        by_role[role] = clients[chosen]
-    return RoleModels(by_role[Role.COORDINATOR], by_role)
+        return clients[chosen]
+
+    return RoleModels(
+        {role: client_of(role, deep=False) for role in Role}, {role: client_of(role, deep=True) for role in Role}
+    )
 
 
 def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack) -> ChatModel:
@@ -225,8 +222,10 @@ async def work_until_stopped(settings: Settings) -> None:
     Raises NoServer when there is none; a named one is given half a minute to come up.
     """
     from deer.cli.interrupts import say, signals_stop
+    from deer.cli.logs import log_to_stderr
     from deer.cli.session import open_session
 
+    log_to_stderr()
     settings.services()
     stop = asyncio.Event()
     work = partial(run_worker, announce=say)

@@ -18,6 +18,7 @@ from deer.models import (
     Finding,
     HandOffDecision,
     JudgeRequest,
+    PlannerBrief,
     PlanReply,
     PlanRequest,
     RawToolCall,
@@ -95,11 +96,11 @@ class ModelActivities:
                 calls = _with_ids(reply.calls if tools else (), request.turn)
                 messages = (*messages, ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls))
                 transcript = await self._keep(messages)
-                offered = frozenset(tool.name for tool in tools)
-                submitted = next((call for call in calls if call.name == ToolName.SUBMIT_FINDING in offered), None)
+                submitted = next((call for call in calls if call.name == ToolName.SUBMIT_FINDING), None)
                 if submitted is not None:
                     return await self._submission(submitted, calls, transcript, reply)
                 finding = None if calls else await self._plain_finding(reply.content)
+                offered = frozenset(tool.name for tool in tools)
         return TurnReply(
             transcript=transcript,
             calls=tuple(parsing.parse_tool_call(call, offered) for call in calls),
@@ -135,7 +136,12 @@ class ModelActivities:
     async def _ask(self, role: Role, brief: AnyBrief) -> ChatReply:
         return await self._model.complete(
             ChatRequest(
-                role=role, brief=brief, messages=render(brief), tools=tools_for(brief), output=output_for(brief)
+                role=role,
+                brief=brief,
+                messages=render(brief),
+                tools=tools_for(brief),
+                output=output_for(brief),
+                thinks_deeply=isinstance(brief, PlannerBrief) and brief.thinks_deeply,
             )
         )
 

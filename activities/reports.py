@@ -45,9 +45,7 @@ class ReportActivities:
         """Look every claim's quote up in the stored text of the source it names."""
         async with beating():
             with translated():
-                named = {claim.source_id for claims in request.claims.values() for claim in claims}
-                wanted = tuple(source for source in request.sources if named & {source.id, *source.aliases})
-                resolved = await resolve(self._store, request.model_copy(update={"sources": wanted}))
+                resolved = await resolve(self._store, request)
         return await asyncio.to_thread(_checked, resolved)
 
     @activity.defn
@@ -82,10 +80,7 @@ class ReportActivities:
 def _checked(request: CheckClaimsRequest) -> CheckClaimsReply:
     sources = by_any_id(request.sources)
     return CheckClaimsReply(
-        claims={
-            step_id: tuple(_checked_claim(claim, sources.get(claim.source_id)) for claim in claims)
-            for step_id, claims in request.claims.items()
-        }
+        claims=tuple(_checked_claim(claim, sources.get(claim.source_id)) for claim in request.claims)
     )
 
 

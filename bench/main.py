@@ -31,7 +31,8 @@ def measure() -> dict[str, Any]:  # the figures, as they are printed
 
     `wall_s` spans the first call to the last answer; `with_start_up_s` the whole process, from its start to its end.
     """
-    with ScriptedServices(Setup(MODEL_S, SEARCH_S, PAGE_S)) as services, tempfile.TemporaryDirectory() as data:
+    with ScriptedServices() as services, tempfile.TemporaryDirectory() as data:
+        services.setup = Setup(MODEL_S, SEARCH_S, PAGE_S)
         steps = [research_step(f"subject-{number}") for number in range(1, RESEARCH_STEPS + 1)]
         services.scripts["planner"] = plan_of(*steps, analysis_step())
         environment = _environment(services, data)

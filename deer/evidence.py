@@ -99,6 +99,10 @@ class SourceRegister(BaseModel):
         """Every source, in order of registration."""
         return tuple(self.sources.values())
 
+    def without_texts(self) -> tuple[Source, ...]:
+        """Every source with its ids, address and title only: what a citation needs."""
+        return tuple(source.model_copy(update={"summary": "", "texts": ()}) for source in self.sources.values())
+
     def _keep(self, address: str, source: Source) -> Source:
         self.sources[source.id] = source
         self.ids_by_address[address] = source.id
@@ -160,11 +164,13 @@ def by_any_id(sources: Iterable[Source]) -> Mapping[str, Source]:
 
 
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
-_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*<?([^)\s>]*)>?[^)\n]*\)")
-_LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]\(\s*<?([^)\s>]*)>?[^)\n]*\)")
-_BARE_ADDRESS = re.compile(r"<?\b(?:https?|doc)://[^\s<>()\[\]\"'，。；、）】」]+>?")
+# an address may hold one pair of parentheses, as many of an encyclopaedia do
+_TARGET = r"\(\s*<?((?:[^()\s<>]|\([^()\s]*\))*)>?(?:\s[^)\n]*)?\)"
+_IMAGE = re.compile(r"!\[([^\]\n]*)\]" + _TARGET)
+_LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]" + _TARGET)
+_BARE_ADDRESS = re.compile(r"<?\b(?:https?|doc)://(?:[^\s<>()\[\]\"'，。；、（）】」]|\([^\s<>()]*\))+>?")
 _MARKERS = re.compile(r"\[\s*((?:s\d+|b)-\d+(?:\s*[,;、，]\s*(?:(?:s\d+|b)-\d+))*)\s*\]")
-_NUMBERS = re.compile(r"(?<![\w\]])\[\s*\d{1,3}(?:\s*[,;、，-]\s*\d{1,3})*\s*\](?![(:])")
+_NUMBERS = re.compile(r"(?:[ \t]|(?<![\w\]]))\[\s*\d{1,3}(?:\s*[,;、，-]\s*\d{1,3})*\s*\](?![(:])")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>|<!--.*?-->", re.DOTALL)
 _REFERENCES = re.compile(
     r"^#{1,6}\s*(?:\d+[.)]?\s*)?(?:key citations|references|reference list|sources|citations|works cited|bibliography"

@@ -29,6 +29,10 @@ MAX_DESCRIPTION_CHARS = 4_000
 MAX_THOUGHT_CHARS = 4_000
 """A longer thought is cut: it is shown to people, nothing is done with it."""
 
+MAX_CLAIMS = 30
+MAX_CLAIM_CHARS = 600
+"""Of a claim and of its quote: the claims of thirty steps travel together, well below the 2 MB of a payload."""
+
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)```", re.DOTALL)
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _decoder = json.JSONDecoder()
@@ -100,6 +104,8 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
         notices = (f"{len(raw_steps)} → {rules.max_steps}",)
         raw_steps = [_without_dependencies_beyond(raw, rules.max_steps) for raw in raw_steps[: rules.max_steps]]
     steps = tuple(_parse_step(raw, f"steps.{at}") for at, raw in enumerate(raw_steps))
+    if not rules.known_ids:
+        steps = _without_labels(steps)
     _refuse_duplicates(steps)
     _refuse_bad_dependencies(steps, rules)
     thought = str(data.get("thought") or "").strip()[:MAX_THOUGHT_CHARS]
@@ -107,7 +113,6 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
         title=title,
         thought=thought,
         has_enough_context=enough,
-        locale=_locale(data.get("locale")),
         steps=steps,
         notices=notices,
     )
@@ -127,10 +132,10 @@ def _parse_step(raw: Any, field: str) -> DraftStep:
     description = _text(raw.get("description"), f"{field}.description", MAX_DESCRIPTION_CHARS) or title
     need_search = _boolean(raw.get("need_search"), f"{field}.need_search")
     step_id = raw.get("id")
-    if step_id is not None and not isinstance(step_id, str):
+    if step_id is not None and (isinstance(step_id, bool) or not isinstance(step_id, str | int)):
         raise InvalidInput("must be a step's id such as s2, or left out for a new step", f"{field}.id")
     return DraftStep(
-        id=step_id or None,
+        id=str(step_id) if step_id not in (None, "") else None,
         title=title,
         description=description,
         step_type=_step_type(raw.get("step_type"), need_search, f"{field}.step_type"),
@@ -157,6 +162,22 @@ def _dependencies(value: Any, field: str) -> tuple[int | str, ...] | None:
         if not isinstance(item, int | str) or isinstance(item, bool):
             raise InvalidInput(f"{item!r} is neither a position nor a step's id", field)
     return tuple(value)
+
+
+def _without_labels(steps: Sequence[DraftStep]) -> tuple[DraftStep, ...]:
+    """Steps of a first plan: ids in it are the writer's own labels, good only for its dependencies."""
+    positions = {step.id: at for at, step in enumerate(steps, start=1) if step.id is not None}
+    return tuple(
+        step.model_copy(
+            update={
+                "id": None,
+                "depends_on": None
+                if step.depends_on is None
+                else tuple(positions.get(item, item) if isinstance(item, str) else item for item in step.depends_on),
+            }
+        )
+        for step in steps
+    )
 
 
 def _refuse_duplicates(steps: Sequence[DraftStep]) -> None:
@@ -225,11 +246,6 @@ def _boolean(value: Any, field: str) -> bool:
     raise InvalidInput(f"{value!r} is neither true nor false", field)
 
 
-def _locale(value: Any) -> str | None:
-    """A locale that makes sense, or None: a model's odd spelling is no reason to refuse its plan."""
-    return sane_locale(value) if isinstance(value, str) else None
-
-
 def sane_locale(value: str) -> str | None:
     """A BCP 47 tag in its usual spelling (`zh_cn` becomes `zh-CN`), or None when it is none."""
     parts = value.strip().replace("_", "-").split("-")
@@ -257,14 +273,14 @@ class _PageArguments(BaseModel):
 
 
 class _ClaimArguments(BaseModel):
-    text: str = Field(min_length=1, max_length=4_000)
+    text: str = Field(min_length=1, max_length=MAX_CLAIM_CHARS)
     source_id: str = Field(default="", max_length=100)
-    quote: str = Field(default="", max_length=4_000)
+    quote: str = Field(default="", max_length=MAX_CLAIM_CHARS)
 
 
 class _FindingArguments(BaseModel):
     summary: str = Field(min_length=1, max_length=200_000)
-    claims: list[_ClaimArguments] = Field(default=[], max_length=200)
+    claims: list[_ClaimArguments] = Field(default=[], max_length=MAX_CLAIMS)
 
 
 def arguments_of(call: RawToolCall) -> dict[str, Any]:

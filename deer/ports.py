@@ -31,6 +31,7 @@ class ChatRequest(Model):
 
     `role` routes the call; no provider guesses it from a prompt. `brief` is what `messages` were rendered from.
     `must_call_tool`: the model must answer with a call of one of `tools`.
+    `thinks_deeply`: the person asked for a stronger model where roles have a choice.
     """
 
     role: Role
@@ -38,6 +39,7 @@ class ChatRequest(Model):
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     must_call_tool: bool = False
+    thinks_deeply: bool = False
     output: OutputSchema | None = None
 
 

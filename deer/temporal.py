@@ -1,6 +1,7 @@
 """The connection to Temporal: where it is, how values travel, who polls, and the search attribute of a run's phase."""
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
-from temporalio.runtime import Runtime, TelemetryConfig
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError, RPCStatusCode
 
 from deer.config import Settings
@@ -58,8 +59,10 @@ def data_converter() -> DataConverter:
 @cache
 def _runtime() -> Runtime:
     # One per process. The heartbeats tell a worker that was killed from one that is idle within seconds; by the
-    # times of its polls alone that takes a minute.
-    return Runtime(telemetry=TelemetryConfig(), worker_heartbeat_interval=_HEARTBEAT_EVERY)
+    # times of its polls alone that takes a minute. Left alone the SDK writes its log to standard output, among results.
+    forwarding = LogForwardingConfig(logging.getLogger("temporalio"))
+    log = LoggingConfig(TelemetryFilter(core_level="WARN", other_level="ERROR"), forwarding=forwarding)
+    return Runtime(telemetry=TelemetryConfig(logging=log), worker_heartbeat_interval=_HEARTBEAT_EVERY)
 
 
 async def connect(settings: Settings, address: str | None = None, *, patience: timedelta = timedelta()) -> Client:

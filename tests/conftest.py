@@ -5,7 +5,6 @@ Without a `temporal` binary the tests that need it are skipped, unless DEER_REQU
 
 import os
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 from temporalio.testing import WorkflowEnvironment
@@ -22,11 +21,21 @@ def skip_or_fail(requirement: str, why: str) -> None:
     pytest.skip(why)
 
 
+@pytest.fixture(scope="session")
+def services() -> Iterator[ScriptedServices]:
+    """Scripted model, search and pages, at one address for the whole session."""
+    with ScriptedServices() as listening:
+        yield listening
+
+
 @pytest.fixture
-def scripted() -> Iterator[ScriptedServices]:
-    """Scripted model, search and pages of this test; a client that broke the message order fails it."""
-    with ScriptedServices() as services:
-        yield services
+def scripted(services: ScriptedServices) -> Iterator[ScriptedServices]:
+    """The scripted services as a test finds them: usual scripts, empty log.
+
+    A client that broke the order of messages fails its test.
+    """
+    services.reset()
+    yield services
     assert services.complaints == []
 
 
@@ -60,10 +69,20 @@ async def pages() -> AsyncIterator[PageReader]:
         yield reader
 
 
-@pytest.fixture
-async def runs(
-    server: WorkflowEnvironment, scripted: ScriptedServices, pages: PageReader, tmp_path: Path
+@pytest.fixture(scope="session")
+async def worker(
+    server: WorkflowEnvironment,
+    services: ScriptedServices,
+    pages: PageReader,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Runs]:
-    """Runs on a worker of this test, which asks the scripted services."""
-    async with research_worker(server.client, scripted, pages, tmp_path) as started:
+    """One worker for all tests: starting one costs more than most tests do."""
+    async with research_worker(server.client, services, pages, tmp_path_factory.mktemp("worker")) as started:
+        yield started
+
+
+@pytest.fixture
+async def runs(worker: Runs, scripted: ScriptedServices) -> AsyncIterator[Runs]:
+    """Runs on a worker that asks the scripted services; what a test leaves open ends with it."""
+    async with worker.of_one_test() as started:
         yield started

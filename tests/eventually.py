@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -11,9 +11,11 @@ SLOW_MACHINE_S = 20.0
 """How long anything may take on a busy machine before a test calls it missing."""
 
 
-async def eventually(
-    look: Callable[[], Awaitable[T | None]] | Callable[[], T | None], what: str, within_s: float = SLOW_MACHINE_S
-) -> T:
+@overload
+async def eventually(look: Callable[[], Coroutine[Any, Any, T | None]], what: str, within_s: float = ...) -> T: ...
+@overload
+async def eventually(look: Callable[[], T | None], what: str, within_s: float = ...) -> T: ...
+async def eventually(look: Callable[[], Any], what: str, within_s: float = SLOW_MACHINE_S) -> Any:  # see the overloads
     """The first true value that `look` gives; AssertionError naming `what` when none comes in time."""
     deadline = time.monotonic() + within_s
     while True:

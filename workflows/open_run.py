@@ -86,7 +86,7 @@ class OpenRun:
     async def _hold(self, reason: str) -> None:
         """Wait in `needs_attention` until somebody says `retry`."""
         await self._save_as(Phase.NEEDS_ATTENTION, reason)
-        self._state.hold(workflow.now(), "", reason)
+        flow.hold(self._state, workflow.now(), "", reason)
         self._show()
         await workflow.wait_condition(lambda: "" not in self._state.held)
         self._show()
@@ -181,7 +181,7 @@ class OpenRun:
 
     @control_now.validator
     def _check_control(self, value: Any = None) -> None:
-        self._check_update(lambda: self._state.check_control(messages.parse_control(value)))
+        self._check_update(lambda: flow.check_control(self._state, messages.parse_control(value)))
 
     @workflow.signal(description="A step says that it is held, or goes on. Sent by steps only.")
     async def report(self, value: Any = None) -> None:
@@ -190,7 +190,7 @@ class OpenRun:
             said = messages.parse_step_report(value)
             if said.held is not None:
                 await self._save_as(Phase.NEEDS_ATTENTION, said.held)
-            self._state.take_step_report(workflow.now(), said)
+            flow.take_step_report(self._state, workflow.now(), said)
         except DeerError as error:
             self._refuse_signal("report", error)
         self._show()
@@ -226,7 +226,7 @@ class OpenRun:
 
     async def _act(self, control: messages.Control) -> str:
         """Carry out a control; returns what was done. Raises as `check_control`."""
-        held_steps = self._state.take_control(workflow.now(), control)
+        held_steps = flow.take_control(self._state, workflow.now(), control)
         for step_id in held_steps:
             if (child := self._children.get(step_id)) is not None:
                 await child.signal(Step.command, messages.Command.RETRY)

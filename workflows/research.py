@@ -14,7 +14,9 @@ with workflow.unsafe.imports_passed_through():
     from deer import flow
     from deer.errors import ServiceError
     from deer.models import (
+        Check,
         CheckClaimsRequest,
+        CheckedClaim,
         CoordinateRequest,
         DeadlinePolicy,
         FinishReportRequest,
@@ -71,6 +73,9 @@ class Research(OpenRun):
         except RunFailed as failure:
             await self._end(Phase.FAILED, str(failure))
             raise ApplicationError(str(failure), type="ResearchFailed", non_retryable=True) from failure
+        except policies.BUGS as bug:
+            await self._end(Phase.FAILED, f"a fault of the program: {type(bug).__name__}: {bug}")
+            raise
         except (asyncio.CancelledError, FailureError) as error:
             if not is_cancelled_exception(error):
                 raise
@@ -136,15 +141,22 @@ class Research(OpenRun):
             brief = flow.planner_brief(self._state, workflow.now().date(), rejected)
             rules = self._state.rules.model_copy(update={"excess_is_cut": len(rejected) == MAX_REASKS})
             request = PlanRequest(brief=brief, rules=rules)
-            reply = await self._ask(ModelActivities.write_plan, request, "planner")
+            try:
+                reply = await self._call(ModelActivities.write_plan, request, policies.MODEL, "planner")
+            except ServiceError as error:
+                self._lack_plan(f"the planner could not be asked: {error}")
+                return
             self._state.spend(reply.usage)
             if reply.draft is not None:
                 self._state.propose(workflow.now(), reply.draft, "planner")
                 return
             rejected = (*rejected, RejectedReply(reply=reply.reply, error=reply.error or ""))
             self._state.record(workflow.now(), f"the plan was not usable: {reply.error}")
-        reason = f"the planner's {len(rejected)} replies gave no plan: {rejected[-1].error}"
         self._state.notice(workflow.now(), f"the planner's last reply: {preview_of(shown(rejected[-1].reply))}")
+        self._lack_plan(f"the planner's {len(rejected)} replies gave no plan: {rejected[-1].error}")
+
+    def _lack_plan(self, reason: str) -> None:
+        """There is no new plan: a plan before it still waits for review, without one the run has failed."""
         if self._state.plan is None:
             raise RunFailed(reason)
         self._state.notice(workflow.now(), f"{reason}; the plan before it still waits")
@@ -218,12 +230,29 @@ class Research(OpenRun):
             self._children[step.id] = child
             outcome = await child
         except ChildWorkflowError as error:
-            if is_cancelled_exception(error):
+            if workflow.cancellation_reason() is not None:
                 raise
-            outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
+            if is_cancelled_exception(error):
+                outcome = StepOutcome(status=StepStatus.SKIPPED, reason="its workflow was cancelled by a person")
+            else:
+                outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
         finally:
             self._children.pop(step.id, None)
-        self._state.end_step(workflow.now(), step.id, outcome)
+        self._state.sources.merge(outcome.sources)
+        claims = await self._check_claims(outcome)
+        self._state.end_step(workflow.now(), step.id, outcome, claims)
+
+    async def _check_claims(self, outcome: StepOutcome) -> tuple[CheckedClaim, ...]:
+        """Look up the quotes of a finding; what could not be looked up counts as unverified."""
+        claims = outcome.finding.claims if outcome.finding else ()
+        if not claims:
+            return ()
+        request = CheckClaimsRequest(claims=claims, sources=self._state.sources_named_in(claims))
+        try:
+            return (await self._call(ReportActivities.check_claims, request, policies.STORE, "check the quotes")).claims
+        except ServiceError as error:
+            self._notice("claims_unchecked", reason=error)
+            return tuple(CheckedClaim(**claim.model_dump(), check=Check.UNVERIFIED) for claim in claims)
 
     async def _another_round(self) -> bool:
         """Ask, with rounds left, whether the findings are enough; a revised plan is reviewed like the first."""
@@ -253,7 +282,6 @@ class Research(OpenRun):
     async def _report(self) -> None:
         """Have the report written; findings that were paid for are joined when no model can write it."""
         self._enter(Phase.REPORTING)
-        await self._check_claims()
         if self._request.report_style is ReportStyle.PLAIN:
             await self._join_findings()
             return
@@ -287,19 +315,12 @@ class Research(OpenRun):
         joined = await self._keep(ReportActivities.join_findings, request, "join the findings")
         self._draft = joined.text
 
-    async def _check_claims(self) -> None:
-        claims = {step_id: finding.claims for step_id, finding in self._state.findings().items() if finding.claims}
-        if claims:
-            request = CheckClaimsRequest(claims=claims, sources=self._state.sources.all())
-            checked = await self._keep(ReportActivities.check_claims, request, "check the quotes")
-            self._state.take_claims(checked.claims)
-
     async def _check_citations(self) -> None:
         """Let only citations stand that resolve to sources of this run, and number them."""
         self._enter(Phase.CHECKING)
         request = FinishReportRequest(
             text=self._draft,
-            sources=self._state.sources.all(),
+            sources=self._state.sources.without_texts(),
             locale=self._state.locale,
             title=self._state.title(),
             notes=self._state.gaps(),

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from deer.cli.exits import run_and_report
+from deer.cli.exits import report_fault, run_and_report
 from deer.cli.interrupts import end_process
 
 
@@ -12,4 +12,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows another one instead
             stream.reconfigure(errors="replace")
+    sys.excepthook = report_fault
     end_process(run_and_report(sys.argv[1:]))

@@ -157,7 +157,7 @@ def server(port: o.Port = None, as_json: o.Json = False) -> None:
     from deer.cli.serving import run_server
     from deer.config import load_settings
 
-    _end_with(run_server(load_settings(), port))
+    _end_with(run_server(load_settings(), port, as_json=as_json))
 
 
 @app.command()
@@ -166,7 +166,7 @@ def serve(until_idle: o.UntilIdle = False, as_json: o.Json = False) -> None:
     from deer.cli.serving import run_serve
     from deer.config import load_settings
 
-    _end_with(run_serve(load_settings(), until_idle))
+    _end_with(run_serve(load_settings(), until_idle, as_json=as_json))
 
 
 def _end_with(command: Coroutine[Any, Any, int]) -> None:  # coroutines yield and take nothing here

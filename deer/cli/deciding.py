@@ -75,7 +75,7 @@ async def _send(
     """Send a message; on the embedded server then follow the run, unless it shall go on in the background."""
     printer = Printer(as_json=as_json)
     settings = load_settings()
-    async with open_session(settings, runs_worker=True) as session:
+    async with open_session(settings, runs_worker=True, requires_worker=True) as session:
         run = TemporalRun(session.client, run_id)
         await _refuse_finished(run, session)
         await run.update(update, message)

@@ -57,7 +57,6 @@ def run_and_report(arguments: Sequence[str]) -> int:
 
     from deer.cli.app import app
 
-    sys.excepthook = _report_fault
     try:
         return int(get_command(app).main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False) or 0)
     except typer.TyperException as error:
@@ -80,7 +79,7 @@ def _report(message: str, code: int) -> int:
     return code
 
 
-def _report_fault(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+def report_fault(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
     """What a fault of the program itself looks like to a person: where it is, in one line."""
     frames = traceback.extract_tb(trace)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

@@ -1,8 +1,9 @@
 """Watching a run until it ends or waits for a person: one reader that asks the run and its steps what is new."""
 
 import asyncio
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,9 +15,14 @@ from deer.models import Phase, ProgressEntry, ProgressPage, RunStatus
 
 @dataclass(frozen=True)
 class Patience:
-    """How often to ask, and how long to bear that nobody answers, in seconds."""
+    """How often to ask, and how long to bear that nobody answers, in seconds.
+
+    `before_warning`: how long a silence lasts before it is told; more than nothing where a worker is on its way.
+    """
 
     between_questions: float = 0.4
+    between_step_questions: float = 1.0
+    before_warning: float = 0.0
     without_answer: float = 60.0
 
 
@@ -41,7 +47,9 @@ class Follower:
         self._patience = patience or Patience()
         self._cursor = ""
         self._step_cursors: dict[str, str] = {}
+        self._steps_asked_at = -math.inf
         self._silent_since: float | None = None
+        self._has_warned = False
 
     async def until_stop(self, display: Display, show_picture: Callable[[RunStatus], None] | None = None) -> Phase:
         """Show what happens until the run ends or waits for a person; returns that phase.
@@ -68,16 +76,24 @@ class Follower:
             await asyncio.sleep(self._patience.between_questions)
 
     async def _show(self, page: ProgressPage, display: Display) -> None:
-        if self._silent_since is not None:
-            self._silent_since = None
+        if self._has_warned:
             display.show_warning("a worker answers again")
+        self._silent_since, self._has_warned = None, False
         self._cursor = page.cursor
-        ended = set(self._step_cursors) - set(page.running_steps)
-        of_steps = await asyncio.gather(*(self._step_entries(step) for step in (*sorted(ended), *page.running_steps)))
+        entries = [*page.entries, *await self._entries_of_steps(page.running_steps)]
+        display.show_entries(sorted(entries, key=lambda entry: entry.at))
+
+    async def _entries_of_steps(self, running: Sequence[str]) -> list[ProgressEntry]:
+        """What is new in the steps at work, and the last words of those that ended since they were asked."""
+        ended = sorted(set(self._step_cursors) - set(running))
+        asked: list[str] = ended
+        if time.monotonic() - self._steps_asked_at >= self._patience.between_step_questions:
+            self._steps_asked_at = time.monotonic()
+            asked = [*ended, *running]
+        answers = await asyncio.gather(*(self._step_entries(step) for step in asked))
         for step in ended:
             del self._step_cursors[step]
-        entries = sorted((*page.entries, *(entry for some in of_steps for entry in some)), key=lambda entry: entry.at)
-        display.show_entries(entries)
+        return [entry for entries in answers for entry in entries]
 
     async def _step_entries(self, step: str) -> tuple[ProgressEntry, ...]:
         """What is new in a step. A step that cannot answer now is asked again; its parent tells how it ended."""
@@ -105,9 +121,13 @@ class Follower:
         else:
             if not standing.is_open or standing.phase.waits_for_a_person:
                 return standing.phase
-        if self._silent_since is None:
-            self._silent_since = asked_at
+            if standing.trouble:
+                silence = Refused(standing.trouble)
+        self._silent_since = self._silent_since or asked_at
+        silent_seconds = time.monotonic() - self._silent_since
+        if not self._has_warned and silent_seconds >= self._patience.before_warning:
+            self._has_warned = True
             display.show_warning(f"{silence}; {self._hint}")
-        if time.monotonic() - self._silent_since >= self._patience.without_answer:
+        if silent_seconds >= self._patience.without_answer:
             raise Unfinished(f"gave up after {self._patience.without_answer:.0f} s: {silence}; {self._hint}")
         return None

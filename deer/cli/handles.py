@@ -27,7 +27,10 @@ from deer.temporal import RESEARCH_PHASE
 QUERY_LIMIT = timedelta(seconds=5)
 PROGRESS_LIMIT = timedelta(seconds=4)
 """Short of five seconds, since a follower says within five that nobody answers."""
-UPDATE_LIMIT = timedelta(seconds=30)
+UPDATE_LIMIT = timedelta(seconds=60)
+"""Long enough for a worker that is being loaded."""
+
+STUCK_ATTEMPTS = 3
 
 _PHASE_OF_STATUS = {
     WorkflowExecutionStatus.COMPLETED: Phase.COMPLETED,
@@ -56,6 +59,7 @@ class Standing:
 
     `ended_by` is set where no code of the run decided its end: somebody terminated it, or Temporal's own limit did.
     `request_hash` and `question` are empty for a run that was started elsewhere.
+    `attempts`: how often Temporal has handed out its next move; more than a few means that workers fail at it.
     """
 
     id: str
@@ -66,6 +70,17 @@ class Standing:
     started_at: datetime
     closed_at: datetime | None
     ended_by: str | None = None
+    attempts: int = 0
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps a stuck run, in words; None for a run that is not stuck."""
+        if not self.is_open or self.attempts < STUCK_ATTEMPTS:
+            return None
+        return (
+            f"run {self.id} is stuck: workers failed {self.attempts - 1} times at its next move, since their code does "
+            "not fit its history or has a fault; run a worker of the version that began it"
+        )
 
 
 class RunHandle(Protocol):
@@ -110,6 +125,8 @@ class TemporalRun:
         self.id = run_id
 
     async def standing(self) -> Standing:
+        if not self.id:
+            raise no_such_run(self.id)
         with rpc_errors_named(self.id):
             return await standing_of(await self._handle.describe(rpc_timeout=QUERY_LIMIT))
 
@@ -169,6 +186,7 @@ async def standing_of(execution: WorkflowExecution) -> Standing:
         started_at=execution.start_time,
         closed_at=execution.close_time,
         ended_by=_ended_by(execution.status),
+        attempts=_attempts(execution),
     )
 
 
@@ -179,6 +197,12 @@ def _phase_of(execution: WorkflowExecution, *, is_open: bool) -> Phase:
         return phase
     fallback = _PHASE_OF_STATUS.get(execution.status, Phase.FAILED) if execution.status else Phase.FAILED
     return phase if phase.is_end and fallback is Phase.COMPLETED else fallback
+
+
+def _attempts(execution: WorkflowExecution) -> int:
+    if not isinstance(execution, WorkflowExecutionDescription):
+        return 0
+    return execution.raw_description.pending_workflow_task.attempt
 
 
 def _ended_by(status: WorkflowExecutionStatus | None) -> str | None:
@@ -199,7 +223,7 @@ def rpc_errors_named(run_id: str = "") -> Iterator[None]:
 def _named(error: RPCError, run_id: str) -> DeerError:
     if error.status is RPCStatusCode.NOT_FOUND and "already completed" in str(error):
         return Refused(f"run {run_id} has already finished")
-    if error.status is RPCStatusCode.NOT_FOUND:
+    if error.status is RPCStatusCode.NOT_FOUND or (run_id and error.status is RPCStatusCode.INVALID_ARGUMENT):
         return no_such_run(run_id)
     if error.status in _NOBODY_ANSWERED:
         who = f"run {run_id}: no worker" if run_id else "no Temporal server"
@@ -209,4 +233,4 @@ def _named(error: RPCError, run_id: str) -> DeerError:
 
 def no_such_run(run_id: str) -> NotFound:
     """The error for a run that neither Temporal nor the store knows."""
-    return NotFound(f"no run named {run_id}; `list` shows the runs there are")
+    return NotFound(f"no run named {run_id[:100] or '(nothing)'}; `list` shows the runs there are")

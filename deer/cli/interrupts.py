@@ -18,13 +18,18 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def signals_cancel() -> Iterator[None]:
-    """Let the stop signals cancel the current task, so that it can tidy up; then KeyboardInterrupt is raised."""
+def signals_cancel(before_leaving: Callable[[], None]) -> Iterator[None]:
+    """Let the first stop signal cancel the current task, so that it can tidy up; KeyboardInterrupt is raised then.
+
+    A second one ends the process on the spot, after a last short call.
+    """
     owner = _current_task()
     was_interrupted = False
 
     def interrupt() -> None:
         nonlocal was_interrupted
+        if was_interrupted:
+            _leave(before_leaving)
         was_interrupted = True
         owner.cancel()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from urllib.parse import quote
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -61,7 +62,7 @@ def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) ->
         parts.append(Text(f"Report: {where}"))
     parts.extend(Text(line, "bold") for line in ways_on(status))
     if ui_address:
-        parts.append(Text(f"Temporal: {ui_address}/namespaces/default/workflows/{status.id}"))
+        parts.append(Text(f"In Temporal: {temporal_page(ui_address, status.id)}"))
     return Group(*parts)
 
 
@@ -112,9 +113,14 @@ def ways_on(status: RunStatus) -> list[str]:
         ]
     if status.phase is Phase.CLARIFYING:
         return [f'Answer:  {CALL} answer {status.id} "your answer"']
-    if status.phase in {Phase.NEEDS_ATTENTION, Phase.PAUSED}:
+    if status.phase is Phase.NEEDS_ATTENTION:
         return [f"Once that is mended:  {CALL} retry {status.id}"]
     return []
+
+
+def temporal_page(ui_address: str, run_id: str) -> str:
+    """The run's page in the web interface of the embedded server."""
+    return f"{ui_address}/namespaces/default/workflows/{quote(run_id, safe='')}"
 
 
 def spending(usage: Usage) -> str:

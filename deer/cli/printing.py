@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.live import Live
-from rich.markdown import Markdown
 from rich.text import Text
 
 from deer.cli.exits import one_line
@@ -63,6 +62,8 @@ class Printer:
         if not self.out.is_terminal:
             self.raw(markdown)
             return
+        from rich.markdown import Markdown  # loads what colours code, which only reports need
+
         lines = ("".join(char if char.isprintable() else " " for char in line) for line in markdown.splitlines())
         self.out.print(Markdown("\n".join(lines)))
 

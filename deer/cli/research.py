@@ -9,9 +9,9 @@ from pathlib import Path
 
 from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
 from deer.cli.exits import CALL, ExitCode, Unfinished, exit_of_phase
-from deer.cli.following import Follower
+from deer.cli.following import Follower, Patience
 from deer.cli.handles import RunHandle, TemporalRun
-from deer.cli.pictures import plan_table, ways_on
+from deer.cli.pictures import plan_table, temporal_page, ways_on
 from deer.cli.printing import LineDisplay, LiveDisplay, Printer
 from deer.cli.reading import read_status, wait_until_closed
 from deer.cli.reports import report_path, save_text, with_path
@@ -22,6 +22,9 @@ from deer.cli.starting import start_or_attach
 from deer.cli.terminal import RealTerminal
 from deer.config import Settings, load_settings
 from deer.models import Phase, RunStatus
+
+# This command's own worker takes some seconds to load before it answers.
+_PATIENCE_EMBEDDED = Patience(before_warning=15)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
             request = request.model_copy(update={"documents": (collection,)})
         started = await start_or_attach(session.client, session.store, run_id, request)
         printer.say(f"run {run_id} {'started' if started.is_new else 'is there already, with the same request'}")
+        if session.ui_address:
+            printer.say(f"in Temporal: {temporal_page(session.ui_address, run_id)}")
         if wishes.detach:
             return await leave_in_background(started.run, session, settings, printer)
         return await follow_to_stop(started.run, session, settings, printer, wishes.output)
@@ -82,7 +87,7 @@ async def follow_to_stop(
     run: RunHandle, session: Session, settings: Settings, printer: Printer, output: Path | None = None
 ) -> ExitCode:
     """Show a run's progress up to its end or to where only a person helps, then its outcome; asks for reviews."""
-    follower = Follower(run, no_worker_hint(session))
+    follower = Follower(run, no_worker_hint(session), _PATIENCE_EMBEDDED if session.embedded else Patience())
     try:
         status = await _next_stop(run, follower, session, printer)
         while status.phase is Phase.AWAITING_REVIEW and status.plan is not None and printer.may_ask:

@@ -1,6 +1,7 @@
 """`server` and `serve`: the embedded Temporal server, alone or with a worker, for as long as somebody wants it."""
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -13,7 +14,7 @@ import typer
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
-from deer.cli.interrupts import beside, signals_stop
+from deer.cli.interrupts import beside, say, signals_stop
 from deer.cli.session import KEEP_CLOSED_RUNS, SERVER_PATIENCE, keep_server, open_session
 from deer.config import Settings
 from deer.devserver import ServerHold, hold_server, recorded_server, spawn_in_own_session
@@ -28,7 +29,7 @@ _LAUNCH_LOOK_EVERY = timedelta(milliseconds=50)
 _OPEN_RUNS = "WorkflowType = 'Research' AND ExecutionStatus = 'Running'"
 
 
-async def run_server(settings: Settings, port: int | None) -> int:
+async def run_server(settings: Settings, port: int | None, *, as_json: bool = False) -> int:
     """Run the server of the data directory until a stop signal, whatever TEMPORAL_ADDRESS says; the exit code.
 
     `port` None takes a free one. Where commands still use the server at the end, the last of them stops it.
@@ -39,20 +40,21 @@ async def run_server(settings: Settings, port: int | None) -> int:
     try:
         client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
         await keep_closed_runs(client, KEEP_CLOSED_RUNS)
-        typer.echo(f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}")
-        typer.echo(f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}")
         with signals_stop(stop, hold.release):
+            said = f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}"
+            hint = f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}"
+            _announce(hold, f"{said}\n{hint}", as_json=as_json)
             async with beside(keep_server(hold)):
                 await stop.wait()
             has_ended = await hold.release_and_wait()
     finally:
         hold.release()
     if not has_ended:
-        typer.echo("other commands still use the server; it ends with the last of them")
+        say("other commands still use the server; it ends with the last of them")
     return 0
 
 
-async def run_serve(settings: Settings, until_idle: bool) -> int:
+async def run_serve(settings: Settings, until_idle: bool, *, as_json: bool = False) -> int:
     """Run server and worker until a stop signal, carrying on all open runs; the exit code.
 
     With `until_idle` it ends when no open run can go on without a person.
@@ -62,8 +64,9 @@ async def run_serve(settings: Settings, until_idle: bool) -> int:
     stop = asyncio.Event()
     async with open_session(settings, runs_worker=True) as session:
         assert session.hold is not None, "without an address a session holds the embedded server"
-        typer.echo(f"serving {settings.data_dir} at {session.hold.address}, web interface at {session.ui_address}")
         with signals_stop(stop, session.hold.release):
+            said = f"serving {settings.data_dir} at {session.hold.address}, web interface at {session.ui_address}"
+            _announce(session.hold, said, as_json=as_json)
             if until_idle:
                 await _wait_until_idle(session.client, session.hold, stop)
             else:
@@ -90,6 +93,11 @@ async def launch_background_serve(settings: Settings) -> None:
                 f"the process that carries runs on did not start: {lines[-1] if lines else 'it said nothing'}"
             )
         await asyncio.sleep(_LAUNCH_LOOK_EVERY.total_seconds())
+
+
+def _announce(hold: ServerHold, words: str, *, as_json: bool) -> None:
+    """Say on standard output where the server is; as JSON `{address, ui}`."""
+    typer.echo(json.dumps({"address": hold.address, "ui": hold.ui}) if as_json else words)
 
 
 def _carrier(data_dir: Path) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any
 from temporalio.client import Client
 
 from deer.cli.interrupts import DRAINING, beside, say, signals_cancel, signals_leave
+from deer.cli.logs import logged_to, not_logged
 from deer.config import Settings
 from deer.devserver import ServerHold, hold_server, recorded_server
 from deer.errors import NoServer
@@ -68,15 +69,15 @@ async def open_session(
     if settings.temporal.embedded:
         if not starts_server and recorded_server(settings.data_dir) is None:
             raise NoServer(f"no embedded server runs for {settings.data_dir}; start one with: uv run starter.py serve")
-        with signals_cancel():
-            async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
-                yield session
+        async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
+            yield session
     else:
-        store = _store(settings)
-        client = await connect(settings)
-        if requires_worker:
-            await _require_worker(client)
-        yield Session(client, store, embedded=False, ui_address=None)
+        with not_logged():
+            store = _store(settings)
+            client = await connect(settings)
+            if requires_worker:
+                await _require_worker(client)
+            yield Session(client, store, embedded=False, ui_address=None)
 
 
 async def _require_worker(client: Client) -> None:
@@ -84,8 +85,7 @@ async def _require_worker(client: Client) -> None:
     give_up_at = time.monotonic() + WORKER_PATIENCE.total_seconds()
     while not await has_poller(client):
         if time.monotonic() > give_up_at:
-            address = client.service_client.config.target_host
-            raise NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
+            raise _no_worker(client)
         await asyncio.sleep(LOOK_AGAIN.total_seconds())
 
 
@@ -94,21 +94,22 @@ async def _embedded_session(settings: Settings, work: Work | None) -> AsyncItera
     store = _store(settings)
     hold = await hold_server(settings.data_dir)
     try:
-        client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
-        await keep_closed_runs(client, KEEP_CLOSED_RUNS)
-        record = recorded_server(settings.data_dir)
-        other_worker = record is not None and record.has_worker
-        session = Session(
-            client,
-            store,
-            embedded=True,
-            ui_address=hold.ui,
-            has_worker=other_worker or work is not None,
-            other_worker=other_worker,
-            hold=hold,
-        )
-        async with beside(keep_server(hold)), _worked_for(settings, hold, client, work):
-            yield session
+        with signals_cancel(hold.release), logged_to(settings.data_dir / "worker.log"):
+            client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
+            await keep_closed_runs(client, KEEP_CLOSED_RUNS)
+            record = recorded_server(settings.data_dir)
+            other_worker = record is not None and record.has_worker
+            session = Session(
+                client,
+                store,
+                embedded=True,
+                ui_address=hold.ui,
+                has_worker=other_worker or work is not None,
+                other_worker=other_worker,
+                hold=hold,
+            )
+            async with beside(keep_server(hold)), _worked_for(settings, hold, client, work):
+                yield session
     finally:
         hold.release()
 
@@ -128,16 +129,18 @@ async def _worked_for(settings: Settings, hold: ServerHold, client: Client, work
         return
     stop = asyncio.Event()
     async with beside(_work_when_nobody_does(settings, hold, client, work, stop)) as working:
+        was_interrupted = False
         try:
             yield
         except asyncio.CancelledError:
-            if not working.done():
-                say(DRAINING)
+            was_interrupted = True
             raise
         finally:
-            hold.stop_working()  # before the calls have finished, so that another process takes over at once
-            stop.set()
             with signals_leave(hold.release):
+                if was_interrupted and not working.done():
+                    say(DRAINING)
+                hold.stop_working()  # before the calls have finished, so that another process takes over at once
+                stop.set()
                 await asyncio.wait([working])
 
 
@@ -155,6 +158,11 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
     from worker import run_worker
 
     await run_worker(settings, client, stop)
+
+
+def _no_worker(client: Client) -> NoServer:
+    address = client.service_client.config.target_host
+    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
 
 
 def _store(settings: Settings) -> TextStore:

@@ -8,7 +8,7 @@ from pathlib import Path
 from deer.models import Model
 
 _PROC = Path("/proc")
-_ZOMBIE, _STOPPED = "Z", "T"
+_RUNNING, _ZOMBIE, _STOPPED = "R", "Z", "T"
 
 
 class ProcessId(Model):
@@ -65,9 +65,12 @@ def _from_proc(pid: int) -> tuple[str, str]:
         line = _PROC.joinpath(str(pid), "stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return "", ""
-    # The second field, the program's name in brackets, may hold anything; the third is the state, the 22nd the start.
+    # The second field, the program's name in brackets, may hold anything. Counted from the third: state, number of
+    # threads, time of start.
     fields = line.rpartition(")")[2].split()
-    return fields[0], fields[19]
+    state, threads, start_time = fields[0], int(fields[17]), fields[19]
+    # A killed process is a zombie already while its last threads still have its ports and files open.
+    return _RUNNING if state == _ZOMBIE and threads > 1 else state, start_time
 
 
 def _from_ps(pid: int) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from deer.flow.briefs import (
     reporter_brief,
     step_brief,
 )
+from deer.flow.holds import check_control, hold, release, take_control, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
 from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
@@ -19,8 +20,10 @@ __all__ = [
     "RunState",
     "StepProgress",
     "can_search",
+    "check_control",
     "coordinator_brief",
     "finding_briefs",
+    "hold",
     "judge_brief",
     "outcome_of",
     "picture",
@@ -29,7 +32,10 @@ __all__ = [
     "progress_since",
     "ready_steps",
     "references_of",
+    "release",
     "reporter_brief",
     "status_of",
     "step_brief",
+    "take_control",
+    "take_step_report",
 ]

@@ -20,6 +20,9 @@ from deer.models import (
     StoredText,
 )
 
+MAX_CITABLE_SOURCES = 300
+"""Sources that the reporter is shown; more would fill its context and the payload without being cited."""
+
 _ROLES = {
     StepType.RESEARCH: Role.RESEARCHER,
     StepType.ANALYSIS: Role.ANALYST,
@@ -47,6 +50,7 @@ def planner_brief(state: RunState, today: date, rejected: tuple[RejectedReply, .
         topics=state.topics,
         max_steps=state.request.max_steps,
         can_search=can_search(state),
+        thinks_deeply=state.request.deep_thinking,
         background=_background(state),
         findings=finding_briefs(state),
         earlier_plan=state.plan,
@@ -96,9 +100,16 @@ def reporter_brief(state: RunState, today: date, written: StoredText) -> Reporte
         style=state.request.report_style,
         plan=state.plan,
         findings=finding_briefs(state),
-        sources=_source_briefs(state.sources.all()),
+        sources=_source_briefs(_citable(state)),
         written=written,
     )
+
+
+def _citable(state: RunState) -> tuple[Source, ...]:
+    """The sources that the reporter is shown: those that claims rest on first, then those that were read."""
+    claimed = {claim.source_id for progress in state.steps.values() for claim in progress.claims}
+    ranked = sorted(state.sources.all(), key=lambda source: (source.id not in claimed, not source.read))
+    return tuple(ranked[:MAX_CITABLE_SOURCES])
 
 
 def can_search(state: RunState) -> bool:

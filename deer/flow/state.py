@@ -1,17 +1,18 @@
 """The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from deer.errors import Refused
 from deer.evidence import SourceRegister
 from deer.flow.plans import plan_from_draft, ready_steps
-from deer.messages import Control, ControlAction, Decision, Review, StepReport
+from deer.messages import Decision, Review
 from deer.models import (
     CheckedClaim,
+    Claim,
     Finding,
     FinishedReport,
     HandOff,
@@ -23,6 +24,7 @@ from deer.models import (
     ProgressEntry,
     ResearchRequest,
     SearchReply,
+    Source,
     Step,
     StepOutcome,
     StepStatus,
@@ -77,7 +79,7 @@ class RunState(BaseModel):
     reviewable: bool = False
     feedback: tuple[str, ...] = ()
     edits: int = 0
-    sources: SourceRegister = SourceRegister(prefix="b")
+    sources: SourceRegister = Field(default_factory=lambda: SourceRegister(prefix="b"))
     report: StoredText | None = None
     has_gaps: bool = False
     """Whether something other than a step is missing: a later plan failed, or no model wrote the report."""
@@ -282,12 +284,12 @@ class RunState(BaseModel):
             progress.status, progress.reason, progress.attempt = StepStatus.RUNNING, None, progress.attempt + 1
         return ready
 
-    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
-        """Take over what a step brought."""
+    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome, claims: tuple[CheckedClaim, ...] = ()) -> None:
+        """Take over what a step brought; `claims` are those of its finding, each with what its check gave."""
         progress = self.steps[step_id]
         progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
+        progress.claims = claims
         self.spend(outcome.usage)
-        self.sources.merge(outcome.sources)
         for text in outcome.notices:
             self.notice(at, text)
         self.held.pop(step_id, None)
@@ -302,14 +304,10 @@ class RunState(BaseModel):
             return False
         return bool(self.sources.sources) or not self.plan.steps
 
-    def findings(self) -> dict[str, Finding]:
-        """Findings by step id."""
-        return {step_id: progress.finding for step_id, progress in self.steps.items() if progress.finding is not None}
-
-    def take_claims(self, claims: Mapping[str, tuple[CheckedClaim, ...]]) -> None:
-        """Take over the claims of the findings, each with what its check gave."""
-        for step_id, checked in claims.items():
-            self.steps[step_id].claims = checked
+    def sources_named_in(self, claims: Iterable[Claim]) -> tuple[Source, ...]:
+        """The sources that claims rest on, each once."""
+        named = (self.sources.get(claim.source_id) for claim in claims)
+        return tuple({source.id: source for source in named if source is not None}.values())
 
     def gaps(self) -> tuple[str, ...]:
         """What a reader must be told is missing, a sentence each."""
@@ -331,50 +329,6 @@ class RunState(BaseModel):
             self.notice(at, word("markers_removed", self.locale, count=finished.removed_markers))
         if finished.removed_links:
             self.notice(at, word("links_removed", self.locale, count=finished.removed_links))
-
-    # Holds
-
-    def hold(self, at: datetime, step_id: str, reason: str) -> None:
-        """Wait for a person: `reason` says what only a person can mend."""
-        if not self.held:
-            self.held_phase = self.phase
-            self.phase = Phase.NEEDS_ATTENTION
-        self.held[step_id] = reason
-        self.reason = "; ".join(dict.fromkeys(self.held.values()))
-        self.record(at, f"needs attention: {reason}", step_id or None)
-
-    def release(self, step_id: str) -> None:
-        """A hold is over; with the last one the phase before comes back."""
-        self.held.pop(step_id, None)
-        if not self.held and self.held_phase is not None:
-            self.phase, self.held_phase, self.reason = self.held_phase, None, None
-
-    def take_step_report(self, at: datetime, report: StepReport) -> None:
-        """A step says that it is held, or goes on. Raises Refused when it is not at work."""
-        progress = self.steps.get(report.step_id)
-        if progress is None or progress.status is not StepStatus.RUNNING:
-            raise Refused(f"no step {report.step_id!r} is at work")
-        if report.held is None:
-            self.release(report.step_id)
-        else:
-            self.hold(at, report.step_id, report.held)
-
-    def check_control(self, control: Control) -> None:
-        """Whether a control fits the run now. Raises Refused with the reason; nothing changes."""
-        if self.phase.is_end:
-            raise Refused(f"the run has already finished ({self.phase})")
-        if control.action is not ControlAction.RETRY or control.step_id is not None:
-            raise Refused(f"{control.action} is not possible in this version; a run that needs attention takes retry")
-        if not self.held:
-            raise Refused(f"nothing is held that could be retried; the run is {self.phase}")
-
-    def take_control(self, at: datetime, control: Control) -> tuple[str, ...]:
-        """Release what is held; returns the steps that must be told. Raises as `check_control`."""
-        self.check_control(control)
-        held_steps = tuple(step_id for step_id in self.held if step_id)
-        self.record(at, "retry")
-        self.release("")
-        return held_steps
 
     # The end
 

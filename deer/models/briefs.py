@@ -64,6 +64,7 @@ class PlannerBrief(Brief):
     topics: tuple[str, ...]
     max_steps: int
     can_search: bool
+    thinks_deeply: bool = False
     background: tuple[SourceBrief, ...] = ()
     findings: tuple[FindingBrief, ...] = ()
     earlier_plan: Plan | None = None

@@ -185,16 +185,16 @@ class ReadReply(Model):
 
 
 class CheckClaimsRequest(Model):
-    """Input of `check_claims`: claims by step, and the sources that they name."""
+    """Input of `check_claims`: the claims of a finding, and the sources that they name."""
 
-    claims: dict[str, tuple[Claim, ...]]
+    claims: tuple[Claim, ...]
     sources: tuple[Source, ...]
 
 
 class CheckClaimsReply(Model):
-    """Result of `check_claims`, by step, in the order given."""
+    """Result of `check_claims`, in the order given."""
 
-    claims: dict[str, tuple[CheckedClaim, ...]]
+    claims: tuple[CheckedClaim, ...]
 
 
 class JoinRequest(Model):

@@ -67,7 +67,6 @@ class PlanDraft(Model):
     title: str
     thought: str = ""
     has_enough_context: bool = False
-    locale: str | None = None
     steps: tuple[DraftStep, ...] = ()
     notices: tuple[str, ...] = ()
     """What the validation changed, in plain words."""

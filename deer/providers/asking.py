@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from deer.providers.terms import CJK, CJK_DIGITS, STOP_WORDS, folded, pairs, terms, tokens
 
+_FOCUS_WEIGHT = 2
+_LAST_SPACED_LETTER = 0x2FFF
+
 MIN_COVERAGE = 0.5
 """A text answers when it holds at least this share of what was asked, rare words weighing more."""
 
@@ -22,6 +25,30 @@ _CJK_STOPS = re.compile(
 _CJK_WEAK = frozenset(
     "在有对从到比为于中上下后前时会能要用以由向让使将就都也还不被把每个这那几多其各最更又很当若如" + CJK_DIGITS
 )
+_MEASURED = {
+    "loud louder loudest quiet quieter quietest 吵": "noise",
+    "tall taller tallest high higher highest": "height",
+    "expensive cheap cheaper cheapest costly pay paid price priced": "cost",
+    "heavy heavier heaviest": "weight",
+    "wide wider widest": "width",
+    "long longer longest": "length duration",
+    "deep deeper deepest": "depth",
+    "fast faster fastest": "speed",
+    "big bigger biggest large larger largest": "size",
+    "old older oldest": "built age",
+    "hot hotter cold colder": "temperature",
+    "powerful strong stronger": "power",
+    "便宜 昂贵 更贵 划算 价钱 多贵": "费用 成本 价格",
+    "更吵 吵闹 安静 多吵": "噪声 噪音",
+    "更深 多深 最深": "深度 水深",
+    "更高 最高": "高度",
+    "更重 最重": "重量",
+    "更快 最快": "速度",
+}
+"""Words that ask for a figure, and the nouns under which documents give it."""
+
+_NOUNS_OF = {word: terms(nouns) for words, nouns in _MEASURED.items() for word in words.split()}
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
 _SENTENCE_START = re.compile(r"(?:^|[.?!:。？！：]\s*)$")
 _OF_SUBJECT = re.compile(
     r"\b(?:what|which)\s+(?:is|are|was|were)\b[^?.!]*?\b(?:of|for)\s+(?P<subject>[^?.!,;]+)", re.IGNORECASE
@@ -33,21 +60,35 @@ _QUOTED = re.compile('["“「『《](?P<name>[^"”」』》]{2,60})["”」』
 class Asked:
     """The terms of a question.
 
-    `weak` terms count only where a text has them: numbers, and pairs that join two Chinese words.
+    `weak` terms count only where a text has them: numbers, pairs that join two Chinese words, measuring adjectives
+    and their nouns, and what stands in brackets.
     `names` are groups of terms of which the rarest must be known: capitalised words, codes, quoted words.
     `subject`: terms of what the question asks something of; empty when it does not show.
+    `focus`: terms behind a colon, as in "heat pumps: noise", which say what is asked of what stands before it.
     """
 
     terms: tuple[str, ...]
     weak: frozenset[str]
     names: tuple[tuple[str, ...], ...]
     subject: frozenset[str]
+    focus: frozenset[str]
 
-    def coverage(self, present: Collection[str], weight: Callable[[str], float]) -> float:
-        """The weighed share of the terms that are present, 0 to 1."""
-        counted = [term for term in self.terms if term in present or term not in self.weak]
-        whole = sum(weight(term) for term in counted)
-        return sum(weight(term) for term in counted if term in present) / whole if whole else 0.0
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The numbers of the question, which are mostly conditions such as −15 °C."""
+        return frozenset(term for term in self.weak if any(c.isdigit() for c in term))
+
+    def coverage(
+        self, present: Collection[str], weight: Callable[[str], float], required: Collection[str] = ()
+    ) -> float:
+        """The weighed share of the terms that are present, 0 to 1. Weak terms in `required` count as strong ones."""
+        counted = {
+            term: weight(term) * (_FOCUS_WEIGHT if term in self.focus else 1)
+            for term in self.terms
+            if term in present or term in required or term not in self.weak
+        }
+        whole = sum(counted.values())
+        return sum(value for term, value in counted.items() if term in present) / whole if whole else 0.0
 
     def needed(self, share: float) -> float:
         """What to demand instead of a share that fits a short question: no text covers a long one whole."""
@@ -57,6 +98,12 @@ class Asked:
         """The rarest term of each name that some text has."""
         keys = (min(name, key=lambda term: (frequency(term), term)) for name in self.names)
         return frozenset(key for key in keys if frequency(key))
+
+    def subject_key(self, frequency: Callable[[str], int]) -> str | None:
+        """The rarest known pair of a Chinese subject, which tells its name from similar ones; None for others."""
+        known = [term for term in self.subject if len(term) == 2 and frequency(term) and term not in self.weak]
+        is_cjk = any(ord(term[0]) > _LAST_SPACED_LETTER for term in known)
+        return min(known, key=lambda term: (frequency(term), term)) if is_cjk else None
 
     def is_foreign(self, frequency: Callable[[str], int]) -> bool:
         """Whether the texts behind `frequency` (in how many a term stands) do not know what this is about."""
@@ -78,18 +125,25 @@ def asked(question: str) -> Asked:
             for run in _cjk_runs(token.text):
                 for pair in pairs(run):
                     found[pair] = None
-                    if len(pair) < 2 or not _CJK_WEAK.isdisjoint(pair):
+                    measures = _NOUNS_OF.get(pair, [])
+                    found.update(dict.fromkeys(measures))
+                    weak.update(measures)
+                    if len(pair) < 2 or measures or not _CJK_WEAK.isdisjoint(pair):
                         weak.add(pair)
             numbers = [term for term in token.terms if term[-1].isdecimal() or term.endswith("deg")]
             found.update(dict.fromkeys(numbers))
             weak.update(numbers)
         else:
             found.update(dict.fromkeys(token.terms))
+            if nouns := _NOUNS_OF.get(token.text.lower()):
+                found.update(dict.fromkeys(nouns))
+                weak.update((*token.terms, *nouns))
             weak.update(term for term in token.terms if token.text[0].isdigit())
-    if not found or weak.issuperset(found):
-        found = dict.fromkeys(terms(question))
-        weak = set()
-    return Asked(tuple(found), frozenset(weak), tuple(_names(question)), _subject(question))
+    found = found or dict.fromkeys(terms(question))
+    focus = _focus(question)
+    weak.update(terms(" ".join(_IN_BRACKETS.findall(question))))
+    weak = set() if weak.issuperset(found) else weak
+    return Asked(tuple(found), frozenset(weak), tuple(_names(question, bool(focus))), _subject(question), focus)
 
 
 def rarity(frequency: int, texts: int) -> float:
@@ -101,9 +155,12 @@ def _cjk_runs(run: str) -> list[str]:
     return [part for part in _CJK_STOPS.split(run) if part]
 
 
-def _names(question: str) -> Iterator[tuple[str, ...]]:
-    """Runs of capitalised words inside sentences, codes with digits, acronyms, quoted words."""
-    text = folded(question)
+def _names(question: str, has_focus: bool) -> Iterator[tuple[str, ...]]:
+    """Runs of capitalised words inside sentences, codes with digits, acronyms, quoted words.
+
+    The first word of a sentence has its capital for another reason, but not that of "Oslo: harbour".
+    """
+    text = _IN_BRACKETS.sub("", folded(question))
     for match in _QUOTED.finditer(text):
         if quoted := terms(match["name"]):
             yield tuple(quoted)
@@ -114,7 +171,8 @@ def _names(question: str) -> Iterator[tuple[str, ...]]:
     name_end = -1
     for token in words:
         is_code = any(c.isdigit() for c in token.text) and any(c.isalpha() for c in token.text)
-        is_capital = token.text[:1].isupper() and not is_title_case and not _SENTENCE_START.search(text[: token.start])
+        begins = _SENTENCE_START.search(text[: token.start]) and not (has_focus and token.start == 0)
+        is_capital = token.text[:1].isupper() and not is_title_case and not begins
         is_acronym = len(token.text) > 1 and token.text.isupper() and not is_title_case
         if not (is_code or is_capital or is_acronym):
             continue
@@ -125,6 +183,13 @@ def _names(question: str) -> Iterator[tuple[str, ...]]:
         name_end = token.start + len(token.text)
     if name:
         yield tuple(name)
+
+
+def _focus(question: str) -> frozenset[str]:
+    before, colon, behind = folded(question).rpartition(": ")
+    if not colon:
+        before, colon, behind = question.rpartition("：")
+    return frozenset(asked(behind).terms) if terms(before) and terms(behind) else frozenset()
 
 
 def _subject(question: str) -> frozenset[str]:

@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from deer.errors import SettingsError
 from deer.providers.plain_text import one_line
 
 LONGEST_WAIT = timedelta(minutes=2)
@@ -63,25 +62,3 @@ def words_of(text: str, secrets: Iterable[str] = ()) -> str:
             text = text.replace(form, "[key]")
     line = _KEY_LIKE.sub("[key]", one_line(text))
     return line if len(line) <= MAX_WORDS_CHARS else line[: MAX_WORDS_CHARS - 1] + "…"
-
-
-def shown_address(url: str) -> str:
-    """An endpoint's address for messages: without user, password, query and fragment."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
-
-
-def is_on_this_machine(url: str) -> bool:
-    """Whether an endpoint is on loopback, where a proxy of the environment could not reach it."""
-    host = (urlsplit(url).hostname or "").lower()
-    return host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
-
-
-def checked_key(key: str, name: str) -> str:
-    """A key without white space around it. Raises SettingsError, which names it, when it cannot be sent as one."""
-    key = key.strip()
-    if not key:
-        raise SettingsError(f"{name} is empty; set it or leave it out")
-    if not (key.isascii() and key.isprintable()):
-        raise SettingsError(f"{name} holds characters that no key has (not printable ASCII); copy it again")
-    return key

@@ -19,6 +19,7 @@ import httpcore
 import httpx
 
 from deer.errors import FailureKind, ServiceError
+from deer.providers.endpoints import trusted_certificates
 from deer.providers.plain_text import one_line
 
 MAX_REDIRECTS = 5
@@ -141,7 +142,7 @@ class OpenWeb:
         self._allow_hosts = frozenset(host.lower() for host in allow_hosts)
         self._seconds = timeout.total_seconds()
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(),
+            ssl_context=trusted_certificates(),
             max_connections=50,
             max_keepalive_connections=20,
             keepalive_expiry=10.0,

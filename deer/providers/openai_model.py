@@ -10,7 +10,8 @@ import openai
 from deer.errors import FailureKind, ServiceError
 from deer.models import ChatReply
 from deer.ports import ChatRequest
-from deer.providers.complaints import checked_key, is_on_this_machine, shown_address, words_of
+from deer.providers.complaints import words_of
+from deer.providers.endpoints import checked_key, is_on_this_machine, shown_address, trusted_certificates
 from deer.providers.openai_errors import Refusal, error_in, service_error
 from deer.providers.openai_replies import json_of, reply_of
 from deer.providers.openai_requests import Dialect, body_of
@@ -69,7 +70,9 @@ class OpenAIModel:
             base_url=address,
             max_retries=0,
             timeout=seconds,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=seconds, trust_env=not is_on_this_machine(address)),
+            http_client=openai.DefaultAsyncHttpxClient(
+                timeout=seconds, trust_env=not is_on_this_machine(address), verify=trusted_certificates()
+            ),
         )
 
     async def aclose(self) -> None:

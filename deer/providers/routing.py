@@ -7,11 +7,15 @@ from deer.ports import ChatModel, ChatRequest
 
 
 class RoleModels:
-    """A `ChatModel` that hands each request to the model of its role, or to `default` where a role has none."""
+    """A `ChatModel` that hands each request to the model of its role.
 
-    def __init__(self, default: ChatModel, by_role: Mapping[Role, ChatModel]) -> None:
-        self._default = default
+    `deep` has the roles that another model answers when deep thinking was asked for.
+    """
+
+    def __init__(self, by_role: Mapping[Role, ChatModel], deep: Mapping[Role, ChatModel]) -> None:
         self._by_role = dict(by_role)
+        self._deep = {**by_role, **deep}
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        return await self._by_role.get(request.role, self._default).complete(request)
+        models = self._deep if request.thinks_deeply else self._by_role
+        return await models[request.role].complete(request)

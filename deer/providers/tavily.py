@@ -1,5 +1,6 @@
 """Web search by Tavily."""
 
+import json
 import math
 import re
 import unicodedata
@@ -14,7 +15,8 @@ from deer.errors import FailureKind, ServiceError
 from deer.evidence import normalised_address
 from deer.models import Hit
 from deer.ports import SearchQuery
-from deer.providers.complaints import checked_key, is_on_this_machine, retry_after, shown_address, words_of
+from deer.providers.complaints import retry_after, words_of
+from deer.providers.endpoints import checked_key, is_on_this_machine, shown_address, trusted_certificates
 from deer.providers.plain_text import clean, one_line
 
 TAVILY_ADDRESS = "https://api.tavily.com"
@@ -49,6 +51,7 @@ class TavilySearch:
             headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
             timeout=self._seconds,
             trust_env=not is_on_this_machine(address),
+            verify=trusted_certificates(),
             event_hooks={"response": [self._raise_refusal]},
         )
         self._client = tavily.AsyncTavilyClient(client=self._http)
@@ -72,15 +75,15 @@ class TavilySearch:
             raise self._unavailable(f"did not answer within {self._seconds:g} s") from None
         except httpx.TransportError as error:
             raise self._unavailable(f"cannot be reached ({words_of(str(error), self._secrets)})") from None
-        except ValueError:  # no JSON
-            raise self._malformed() from None
         return self._hits_of(found, query.max_results)
 
     async def _raise_refusal(self, response: httpx.Response) -> None:
-        """Judge by status before the client does: it has one error for 403, 432 and 433, without headers."""
-        if response.status_code == 200:
-            return
+        """Judge an answer before the client does, which has one error for 403, 432 and 433 and drops the headers."""
         await response.aread()
+        if response.status_code == 200:
+            if not isinstance(_json_of(response), Mapping):
+                raise self._malformed()
+            return
         kind, happening, remedy = _judged(response.status_code)
         may_pass = kind in (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE)
         words = words_of(_detail_of(response), self._secrets)
@@ -98,8 +101,8 @@ class TavilySearch:
             f"the search engine Tavily ({self._endpoint}) {what}", FailureKind.UNAVAILABLE, retryable=True
         )
 
-    def _hits_of(self, found: object, max_results: int) -> Sequence[Hit]:
-        items = (found.get("results") or []) if isinstance(found, Mapping) else None
+    def _hits_of(self, found: Mapping[str, object], max_results: int) -> Sequence[Hit]:
+        items = found.get("results") or []
         if not isinstance(items, list):
             raise self._malformed()
         by_address: dict[str, Hit] = {}
@@ -150,12 +153,17 @@ def _judged(status: int) -> tuple[FailureKind, str, str]:
     return FailureKind.REJECTED, "rejected the search", ""
 
 
+def _json_of(response: httpx.Response) -> object:
+    """The JSON of an answer, None when it is none, such as a page of something in between."""
+    try:
+        return json.loads(response.content)
+    except ValueError:
+        return None
+
+
 def _detail_of(response: httpx.Response) -> str:
     """Tavily's own sentence, `detail.error` in its JSON; empty when there is none."""
-    try:
-        detail = response.json()
-    except ValueError:  # a page of something in between
-        return ""
+    detail = _json_of(response)
     for key in ("detail", "error"):
         if isinstance(detail, Mapping):
             detail = detail.get(key, detail)

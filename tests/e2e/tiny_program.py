@@ -7,6 +7,7 @@
 import asyncio
 import os
 import sys
+import time
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from deer.cli.interrupts import beside
 from deer.cli.session import open_session
 from deer.config import Settings
 from deer.temporal import RESEARCH_QUEUE
@@ -25,18 +27,21 @@ from deer.temporal import RESEARCH_QUEUE
 @activity.defn
 async def call(directory: str, number: int) -> None:
     """Note that the call was made, wait for the file `open`, note that it has ended."""
-    heart = asyncio.create_task(_beat())
     _note(Path(directory), f"{number} made by {os.getpid()}")
-    while not Path(directory, "open").exists():
-        await asyncio.sleep(0.05)
+    async with beside(_beat()):
+        await asyncio.to_thread(_wait_until_open, Path(directory))
     _note(Path(directory), f"{number} done by {os.getpid()}")
-    heart.cancel()
 
 
 async def _beat() -> None:
     while True:
         activity.heartbeat()
         await asyncio.sleep(0.3)
+
+
+def _wait_until_open(directory: Path) -> None:
+    while not directory.joinpath("open").exists():
+        time.sleep(0.05)
 
 
 @workflow.defn
@@ -74,7 +79,8 @@ async def main(directory: Path, name: str) -> None:
     async with open_session(Settings(data_dir=directory / "data"), runs_worker=True, work=tiny_work) as session:
         with suppress(WorkflowAlreadyStartedError):
             await session.client.start_workflow(TinyRun.run, str(directory), id=name, task_queue=RESEARCH_QUEUE)
-        sys.stdout.write(await session.client.get_workflow_handle_for(TinyRun.run, name).result() + "\n")
+        result: str = await session.client.get_workflow_handle(name, result_type=str).result()
+        sys.stdout.write(result + "\n")
 
 
 def _note(directory: Path, line: str) -> None:

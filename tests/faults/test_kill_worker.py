@@ -5,9 +5,8 @@ may repeat it once.
 """
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ from tests.scripted import (
 )
 from tests.scripted.roles import asked_text
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.timeout(200)]
 
 PAID = {
     "coordinate": "model",
@@ -41,8 +40,8 @@ PAID = {
     "search_web": "search",
     "read_page": "page",
 }
-RESUMED_WITHIN_S = 20
-"""The heartbeat timeout of ten seconds, and the start of a worker on a busy machine."""
+RESUMED_WITHIN_S = 15
+"""From the moment when the next worker is ready: the heartbeat timeout of ten seconds, and a retry."""
 
 
 @pytest.fixture
@@ -52,6 +51,7 @@ async def process(
     """A worker process on the product's own task queue."""
     address = server.client.service_client.config.target_host
     with WorkerProcess(address, scripted, tmp_path) as worker:
+        await worker.start()
         yield worker
     assert leaked_canaries(worker.log) == []
 
@@ -81,7 +81,7 @@ def belongs(number: str, call: Call) -> bool:
     return f"question number {number}" in call.text + query or subject in query or subject in call.path
 
 
-KILLED_IN = {
+KILLED_IN: dict[str, tuple[str, Callable[[Call], bool]]] = {
     "10": ("coordinator", lambda call: True),
     "11": ("search", lambda call: "number" in str(call.body["query"])),
     "12": ("planner", lambda call: True),
@@ -135,17 +135,17 @@ async def test_killed_in_every_kind_of_call_only_that_call_is_repeated(
     for gate in gates.values():
         gate.open()
     held = {gate.caught[0].key for gate in gates.values()}
-    began = time.monotonic()
-    process.start()
-    await eventually(
-        lambda: all(_times_asked(scripted)[key] == 2 for key in held), "every held call again", RESUMED_WITHIN_S
-    )
-    assert time.monotonic() - began < RESUMED_WITHIN_S
+    await process.start()
+    await eventually(lambda: held <= _repeated(scripted), "every held call again", RESUMED_WITHIN_S)
     ends = await asyncio.gather(*(run.end(within_s=40) for run in runs))
     assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
-    assert {key for key, times in _times_asked(scripted).items() if times > 1} == held
+    assert _repeated(scripted) == held
     assert max(_times_asked(scripted).values()) == 2
     assert scripted.log.count("reporter") == len(runs) + 1
+
+
+def _repeated(scripted: ScriptedServices) -> set[str]:
+    return {key for key, times in _times_asked(scripted).items() if times > 1}
 
 
 def _times_asked(scripted: ScriptedServices) -> Counter[str]:
@@ -164,7 +164,7 @@ async def test_killed_at_arbitrary_moments_no_recorded_call_is_repeated(
         await eventually(lambda: len(scripted.log.answered()) >= answered, f"{answered} answers", 40)  # noqa: B023 - awaited here
         process.kill()
         allowed += len(_times_asked(scripted)) - (await completed_calls(runs)).total()
-        process.start()
+        await process.start()
     ends = await asyncio.gather(*(run.end(within_s=60) for run in runs))
     assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
     repeated = len(scripted.log) - len(_times_asked(scripted))
@@ -180,7 +180,7 @@ async def test_a_plan_that_waits_outlives_its_worker(
     run = await process_runs.start("question number 50")
     await run.reach(Phase.AWAITING_REVIEW, within_s=30)
     process.kill()
-    process.start()
+    await process.start()
     await run.signal("approve")
     assert (await run.end(within_s=40)).phase is Phase.COMPLETED
     assert max(_times_asked(scripted).values()) == 1

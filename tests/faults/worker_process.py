@@ -7,10 +7,15 @@ import sys
 from pathlib import Path
 from typing import Self
 
+from tests.eventually import eventually
 from tests.scripted import ScriptedServices
 from tests.source import ROOT
 
 FOREIGN_SETTINGS = ("OPENAI", "TAVILY", "TEMPORAL", "DEER", "BASIC_", "REASONING_", "ROLE_", "SEARCH_", "MCP_", "MAX_")
+
+READY = "worker ready"
+START_S = 60
+"""A worker is up in two seconds, and in half a minute where five programs share a core."""
 
 
 class WorkerProcess:
@@ -30,16 +35,16 @@ class WorkerProcess:
         self._log_path = directory / "worker.log"
 
     def __enter__(self) -> Self:
-        self.start()
         return self
 
     def __exit__(self, *exit_: object) -> None:
         self.kill()
         self._log.close()
 
-    def start(self) -> None:
-        """Start a worker; there must be none."""
-        self._process = subprocess.Popen(
+    async def start(self) -> None:
+        """Start a worker, where there is none, and wait until it takes work."""
+        before = self.log.count(READY)
+        self._process = subprocess.Popen(  # noqa: ASYNC220 - one that the loop owned would be reaped by it
             [sys.executable, "worker.py"],
             cwd=ROOT,
             env=self._environment,
@@ -48,6 +53,7 @@ class WorkerProcess:
             stderr=self._log,
             start_new_session=True,
         )
+        await eventually(lambda: self.log.count(READY) > before, "a worker that is ready", START_S)
 
     def kill(self) -> None:
         """`kill -9`, and nothing it could do about it."""

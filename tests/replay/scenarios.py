@@ -28,12 +28,7 @@ async def edited(runs: Runs, services: ScriptedServices) -> Run:
     run = await runs.start(QUESTION, run_id="edited")
     await run.reach(Phase.AWAITING_REVIEW)
     await run.signal("edit", "compare the cost too")
-
-    async def replanned() -> bool:
-        status = await run.status()
-        return status.phase is Phase.AWAITING_REVIEW and bool(status.plan and status.plan.revision == 2)
-
-    await eventually(replanned, "revision 2")
+    await run.reach_revision(2)
     await run.signal("approve", {"revision": 1})
     await run.refusal("review", {"revision": 1, "decision": "approve"})
     step = {"title": "Only this", "description": "Only subject-k77", "step_type": "research", "need_search": True}

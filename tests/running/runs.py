@@ -2,14 +2,16 @@
 
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.service import RPCError
 
-from deer.models import Phase, ProgressPage, ResearchRequest, RunStatus
+from deer.models import Phase, PlanStatus, ProgressPage, ResearchRequest, RunStatus
 from deer.ports import TextStore
 from tests.eventually import SLOW_MACHINE_S, eventually
 
@@ -33,11 +35,13 @@ class Run:
 
     async def status(self) -> RunStatus:
         """What the query `status` says."""
-        return await self.handle.query("status", result_type=RunStatus)
+        status: RunStatus = await self.handle.query("status", result_type=RunStatus)
+        return status
 
     async def progress(self, since: str = "") -> ProgressPage:
         """What the query `progress` says."""
-        return await self.handle.query("progress", since, result_type=ProgressPage)
+        page: ProgressPage = await self.handle.query("progress", since, result_type=ProgressPage)
+        return page
 
     async def reach(self, *phases: Phase, within_s: float = SLOW_MACHINE_S) -> RunStatus:
         """Wait until the run is in one of these phases; fails at once when it has ended in another or is stuck."""
@@ -51,6 +55,17 @@ class Run:
             return None
 
         return await eventually(look, f"phase {' or '.join(phases)}", within_s)
+
+    async def reach_revision(self, revision: int) -> PlanStatus:
+        """Wait until the plan of this revision waits for review."""
+
+        async def look() -> PlanStatus | None:
+            status = await self.status()
+            assert not status.phase.is_end, f"ended as {status.phase} before revision {revision} was to be reviewed"
+            waits = status.phase is Phase.AWAITING_REVIEW
+            return status.plan if waits and status.plan and status.plan.revision == revision else None
+
+        return await eventually(look, f"revision {revision} in review")
 
     async def closed(self, within_s: float = SLOW_MACHINE_S) -> WorkflowExecutionStatus:
         """Wait until Temporal has closed the run, and how."""
@@ -71,6 +86,15 @@ class Run:
         """The record of the run in the TextStore."""
         entry = await self.store.read_entry(f"runs/{self.id}")
         return None if entry is None else RunStatus.model_validate_json(entry)
+
+    async def recorded(self, phase: Phase) -> RunStatus:
+        """Wait until the record says this phase."""
+
+        async def look() -> RunStatus | None:
+            record = await self.record()
+            return record if record and record.phase is phase else None
+
+        return await eventually(look, f"a record in phase {phase}")
 
     async def signal(self, name: str, *arguments: object) -> None:
         """Send a signal with at most one argument."""
@@ -103,6 +127,12 @@ class Run:
         for child_id in children_in(await self.events()):
             yield child_id, (await self.client.get_workflow_handle(child_id).fetch_history()).to_json()
 
+    async def terminate_if_open(self) -> None:
+        """End the run, whatever it does; its steps end with it."""
+        if (await self.handle.describe()).status == WorkflowExecutionStatus.RUNNING:
+            with suppress(RPCError):  # it may have ended since
+                await self.handle.terminate("the test is over")
+
     async def _complain_if_stuck(self) -> None:
         description = await self.handle.describe()
         task = description.raw_description.pending_workflow_task
@@ -119,6 +149,17 @@ class Runs:
     client: Client
     task_queue: str
     store: TextStore
+    _started: list[Run] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def of_one_test(self) -> AsyncIterator["Runs"]:
+        """The same worker, for runs that are ended when the block is left."""
+        runs = Runs(self.client, self.task_queue, self.store)
+        try:
+            yield runs
+        finally:
+            for run in runs._started:
+                await run.terminate_if_open()
 
     async def start(self, question: str = "What is the value?", *, run_id: str = "", **fields: object) -> Run:
         """Start a run; `fields` are those of `ResearchRequest`."""
@@ -130,11 +171,15 @@ class Runs:
         handle = await self.client.start_workflow(
             "Research", request, id=run_id or f"run-{uuid.uuid4().hex[:8]}", task_queue=self.task_queue
         )
-        return Run(self.client, handle, self.store)
+        run = Run(self.client, handle, self.store)
+        self._started.append(run)
+        return run
 
     async def complete(self, question: str = "What is the value?", **fields: object) -> RunStatus:
         """Start a run that accepts its own plan, and wait for its end."""
-        return await (await self.start(question, auto_accept=True, **fields)).end()
+        request = {"question": question, "auto_accept": True, **fields}
+        run = await self.start_raw(ResearchRequest.model_validate(request).model_dump(mode="json"))
+        return await run.end()
 
 
 def children_in(events: list[HistoryEvent]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.llm import ModelActivities
 from activities.pages import PageActivities
@@ -23,6 +24,8 @@ from deer.providers.tavily import TavilySearch
 from tests.running.runs import Runs
 from tests.scripted import ScriptedServices
 from tests.scripted.canaries import MODEL_KEY, SEARCH_KEY
+from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT
+from workflows.policies import BUGS
 from workflows.research import Research
 from workflows.step import Step
 
@@ -67,6 +70,12 @@ async def research_worker(
                 *ReportActivities(store).all,
                 *RunActivities().all,
             ],
+            workflow_runner=SandboxedWorkflowRunner(
+                restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
+            ),
+            workflow_failure_exception_types=list(BUGS),
+            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+            max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
             max_cached_workflows=cached_workflows,
         )
         async with worker:

@@ -90,15 +90,9 @@ class _PlannedFailure:
 class ScriptedServices:
     """The services, their scripts and their log. A context manager: they listen while it is entered."""
 
-    def __init__(self, setup: Setup | None = None) -> None:
-        self.setup = setup or Setup()
-        self.scripts: dict[str, Script] = default_scripts()
-        self.log = CallLog()
-        self.complaints: list[str] = []
-        """What a strict endpoint refused: a fault of the client, whatever became of the run."""
-        self._counts: Counter[str] = Counter()
-        self._failures: list[_PlannedFailure] = []
+    def __init__(self) -> None:
         self._gates: list[Gate] = []
+        self.reset()
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
@@ -106,6 +100,18 @@ class ScriptedServices:
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+
+    def reset(self) -> None:
+        """Begin again with the usual scripts and an empty log, at the same address."""
+        self._open_gates()
+        self.setup = Setup()
+        self.scripts: dict[str, Script] = default_scripts()
+        self.log = CallLog()
+        self.complaints: list[str] = []
+        """What a strict endpoint refused: a fault of the client, whatever became of the run."""
+        self._counts: Counter[str] = Counter()
+        self._failures: list[_PlannedFailure] = []
+        self._gates = []
 
     def __enter__(self) -> Self:
         self._socket.listen()
@@ -115,11 +121,14 @@ class ScriptedServices:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for gate in self._gates:
-            gate.open()
+        self._open_gates()
         self._server.should_exit = True
         self._thread.join(timeout=5)
         self._socket.close()
+
+    def _open_gates(self) -> None:
+        for gate in self._gates:
+            gate.open()
 
     @property
     def url(self) -> str:

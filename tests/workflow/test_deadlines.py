@@ -1,7 +1,6 @@
 """A review that nobody answers, with a clock that jumps."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
@@ -15,12 +14,23 @@ from tests.scripted import ScriptedServices
 DAY_S = 86_400
 
 
-@pytest.fixture
-async def skipping_runs(
-    skipping_server: WorkflowEnvironment, scripted: ScriptedServices, pages: PageReader, tmp_path: Path
+@pytest.fixture(scope="module")
+async def skipping_worker(
+    skipping_server: WorkflowEnvironment,
+    services: ScriptedServices,
+    pages: PageReader,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Runs]:
+    """A worker for workflows whose waiting takes no time."""
+    directory = tmp_path_factory.mktemp("skipping")
+    async with research_worker(skipping_server.client, services, pages, directory) as started:
+        yield started
+
+
+@pytest.fixture
+async def skipping_runs(skipping_worker: Runs, scripted: ScriptedServices) -> AsyncIterator[Runs]:
     """Runs whose waiting takes no time."""
-    async with research_worker(skipping_server.client, scripted, pages, tmp_path) as started:
+    async with skipping_worker.of_one_test() as started:
         yield started
 
 

@@ -31,6 +31,7 @@ async def test_a_question_becomes_an_approved_plan_and_a_cited_report(runs: Runs
     assert waiting.plan.revision == 1
     assert [step.id for step in waiting.plan.steps] == ["s1", "s2"]
     assert scripted.log.count("researcher") == 0
+    assert (await run.recorded(Phase.AWAITING_REVIEW)).plan == waiting.plan
 
     await run.signal("approve")
     assert await run.closed() == WorkflowExecutionStatus.COMPLETED

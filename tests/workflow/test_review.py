@@ -1,5 +1,7 @@
 """The human's side of a plan: what is taken, what is refused and why."""
 
+import asyncio
+
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
@@ -70,6 +72,20 @@ async def test_what_was_approved_is_what_runs(runs: Runs, scripted: ScriptedServ
     assert [handoff.sender for handoff in status.handoffs].count("ada") == 1
 
 
+async def test_an_approval_on_the_heels_of_an_edit_counts(runs: Runs) -> None:
+    """A plan may be edited and approved without a pause in between, and no approval is lost on the way."""
+
+    async def edit_and_approve(run: Run) -> RunStatus:
+        await run.reach(Phase.AWAITING_REVIEW)
+        await run.update("review", {"revision": 1, "decision": "edit", "plan": edited_plan(step())})
+        await run.update("review", {"revision": 2, "decision": "approve"})
+        return await run.end()
+
+    started = [await runs.start("What is the value?") for _ in range(6)]
+    ends = await asyncio.gather(*map(edit_and_approve, started))
+    assert {status.phase for status in ends} == {Phase.COMPLETED}
+
+
 @pytest.mark.parametrize("feedback", [{"feedback": ""}, {"feedback": "   "}, {"feedback": None}, {}])
 async def test_an_empty_edit_is_refused_and_the_plan_still_waits(
     runs: Runs, scripted: ScriptedServices, feedback: Json
@@ -138,12 +154,7 @@ async def test_an_edit_may_be_a_plain_string_and_an_approval_nothing(runs: Runs,
     await run.reach(Phase.AWAITING_REVIEW)
     scripted.scripts["planner"] = plan_of(research_step("subject-cost"), analysis_step())
     await run.signal("edit", "compare the cost too")
-
-    async def replanned() -> bool:
-        status = await run.status()
-        return status.phase is Phase.AWAITING_REVIEW and bool(status.plan and status.plan.revision == 2)
-
-    await eventually(replanned, "revision 2")
+    await run.reach_revision(2)
     assert "compare the cost too" in scripted.log.calls("planner")[1].text
     assert "subject-a1" in scripted.log.calls("planner")[1].text
     await run.signal("approve")

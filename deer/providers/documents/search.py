@@ -11,6 +11,7 @@ from deer.ports import SearchQuery, TextStore
 from deer.providers.asking import MIN_COVERAGE, Asked, asked, rarity
 from deer.providers.documents.collection import Manifest, load_manifest
 from deer.providers.documents.index import CollectionIndex, Match
+from deer.providers.terms import terms
 
 HIT_CHARS = 1_500
 """A hit shows the best passages of its document up to this length."""
@@ -86,11 +87,13 @@ def _hits(indexes: Sequence[tuple[str, CollectionIndex]], wanted: Asked, limit: 
         return []
     weights = {term: rarity(frequency, passages) for term, frequency in frequencies.items()}
     names = wanted.known_names(lambda term: frequencies[term])
+    subject = wanted.subject_key(lambda term: frequencies[term])
     hits = [
         hit
         for collection, index in indexes
         for matches in _by_document(index.matches(wanted.terms, _MATCHES_LOOKED_AT))
         if not names or not names.isdisjoint(matches[0].document.terms)
+        if subject is None or subject in matches[0].document.terms
         if (hit := _hit(collection, matches, wanted, weights))
     ]
     return sorted(hits, key=lambda hit: (-(hit.score or 0), hit.url))[:limit]
@@ -112,15 +115,23 @@ def _hit(collection: str, matches: Sequence[Match], wanted: Asked, weights: dict
             break
         shown.append(match)
         length += len(match.passage.text) + 2
+    document = matches[0].document
     covered = wanted.coverage(frozenset().union(*(match.terms for match in shown)), weights.__getitem__)
     if covered < wanted.needed(MIN_COVERAGE):
         return None
-    best = max(wanted.coverage(match.terms, weights.__getitem__) for match in shown)
-    rank = matches[0].rank
-    document = matches[0].document
     return Hit(
         url=document_url(collection, document.path),
         title=document.title,
         content="\n\n".join(match.passage.text for match in sorted(shown, key=lambda match: match.passage.start)),
-        score=round(0.5 * best + 0.2 * covered + 0.3 * rank / (rank + 5), 4) if rank > 0 else round(0.7 * covered, 4),
+        score=round(_score(matches, shown, wanted, weights), 4),
     )
+
+
+def _score(matches: Sequence[Match], shown: Sequence[Match], wanted: Asked, weights: dict[str, float]) -> float:
+    """Between 0 and 1: what the best passage, the title and the whole document cover, and BM25 of the best passage."""
+    document = matches[0].document
+    passage = max(wanted.coverage(match.terms, weights.__getitem__) for match in shown)
+    whole = wanted.coverage(document.terms, weights.__getitem__)
+    title = wanted.coverage(frozenset(terms(document.title)), weights.__getitem__)
+    rank = max(0.0, matches[0].rank)
+    return 0.35 * passage + 0.2 * whole + 0.2 * title + 0.25 * rank / (rank + 5)

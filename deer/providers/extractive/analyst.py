@@ -7,6 +7,9 @@ from deer.providers.extractive.figures import comparable_figures, figure_table, 
 from deer.providers.extractive.phrases import phrases_for
 from deer.providers.extractive.researcher import Submission
 
+MAX_CLAIMS = 30
+"""As many as a finding may have."""
+
 
 def compare_findings(brief: StepBrief) -> Submission:
     """The claims of the findings that are comparable, else all of them; their quotes and sources stay as they were."""
@@ -18,9 +21,11 @@ def compare_findings(brief: StepBrief) -> Submission:
         sources = {figure.source_id for same_unit in figures.values() for figure in same_unit}
         shown = {figure.unit for same_unit in figures.values() for figure in same_unit}
         summary = f"{phrases.side_by_side}\n\n{figure_table(figures, {}, phrases)}"
-        return Submission(summary, tuple(c for c in claims if c.source_id in sources and shown & _units(c)))
+        return Submission(
+            summary, tuple(c for c in claims if c.source_id in sources and shown & _units(c))[:MAX_CLAIMS]
+        )
     sources = {claim.source_id for claim in claims}
-    return Submission(phrases.joined.format(count=len(claims), sources=len(sources)), claims)
+    return Submission(phrases.joined.format(count=len(claims), sources=len(sources)), claims[:MAX_CLAIMS])
 
 
 def distinct_claims(findings: Iterable[FindingBrief]) -> tuple[Claim, ...]:

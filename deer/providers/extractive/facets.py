@@ -25,7 +25,8 @@ _CLAUSES = re.compile(
     re.IGNORECASE,
 )
 _ABOUT = (
-    r"(?:\s*[,:]?\s*\b(?:in terms of|with regard to|with respect to|regarding|as to|by|on|for|in)\b\s*(?P<about>.+))?"
+    r"(?:\s*[,:]?\s*\b(?:in terms of|with regard to|with respect to|regarding|as to|by|on|(?P<field>for|in))\b\s*"
+    r"(?P<about>.+))?"
 )
 _JOIN = r"(?:and|with|to|compared with|compared to|versus|vs\.?)"
 _COMPARISONS = (
@@ -42,6 +43,11 @@ _COMPARISONS = (
         r"(?P<about>[^。？]*)[。？]*$"
     ),
 )
+_THAN = re.compile(
+    r"^(?:is|are|was|were|do|does|did|has|have)\s+(?P<one>[^,?]+?)\s+(?P<about>\w+er|(?:more|less)\s+\w+)\s+than\s+"
+    r"(?P<two>[^,?]+?)[?.!]*$",
+    re.IGNORECASE,
+)
 _SIDES = re.compile(rf"\s*,\s*(?:(?:{_JOIN}|or)\s+)?|\s+(?:{_JOIN}|or)\s+|[、和与跟及]|还是|相比", re.IGNORECASE)
 _ASPECT_JOINTS = re.compile(r",\s*(?:and\s+)?|\s+and\s+|[、和与及]")
 _LIST_OF_SUBJECT = re.compile(
@@ -49,6 +55,7 @@ _LIST_OF_SUBJECT = re.compile(
 )
 _LIST_AFTER_DE = re.compile(r"(?P<subject>[^，。？的]+)的(?P<aspects>[^，。？的]+(?:[、和与及][^，。？的]+)+)")
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w-]+(?: [A-Z0-9][\w-]*)*")
+_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|these|those)\b|[它其]", re.IGNORECASE)
 _NEXT_PHRASE = re.compile(r"\s(?:in|on|at|by|for|with|when|if|while|and|or|to|from|during)\s")
 _QUESTION_LEAD = re.compile(
     r"^(?:please\s+)?(?:what|which|how|who|when|where|why|tell|explain|describe|compare|list|give|show|is|are|was|were|do|"
@@ -99,17 +106,20 @@ def _clauses(topic: str) -> list[Facet]:
         return []
     subject = _subject_words(parts[0]) or _after_verb(parts[0])
     return [
-        Facet(_title(part), part if place == 0 or _names_subject(part) else f"{part} {subject}".strip())
+        Facet(_title(part), part if place == 0 or _names_subject(part) else focused_query(subject, part))
         for place, part in enumerate(parts)
     ]
 
 
 def _names_subject(clause: str) -> bool:
     about = asked(clause)
-    return bool(about.names) or len(about.terms) > 3 or bool(about.subject)
+    if _PRONOUN.search(clause):
+        return False
+    return bool(about.names) or len(about.terms) > 2 or bool(about.subject)
 
 
 def _sides(topic: str) -> list[Facet]:
+    topic = _THAN.sub(r"compare \g<one> and \g<two> on \g<about>", topic)
     for pattern in _COMPARISONS:
         match = pattern.search(topic)
         if not match:
@@ -119,14 +129,21 @@ def _sides(topic: str) -> list[Facet]:
             continue
         about = _bare(match["about"] or "")
         about = about if asked(about).terms else ""
+        if match.groupdict().get("field"):  # "in Temporal" says where the sides are found, not what is asked of them
+            return [Facet(_title(side), f"{side} ({about})" if about else side) for side in sides]
         return [Facet(_title(side), _side_query(side, about)) for side in sides]
     return _coordinated_names(topic)
+
+
+def focused_query(subject: str, aspect: str) -> str:
+    """A query that asks an aspect of a subject, which `asked` tells apart by the colon."""
+    return f"{subject}{'：' if is_cjk(subject) else ': '}{aspect}" if subject and aspect else subject or aspect
 
 
 def _side_query(side: str, about: str) -> str:
     """One query for each aspect of a side, so that each finds its own best sources."""
     aspects = [aspect for aspect in _ASPECT_JOINTS.split(about) if asked(aspect).terms]
-    return QUERY_SEPARATOR.join(f"{side} {aspect}" for aspect in aspects) or side
+    return QUERY_SEPARATOR.join(focused_query(side, aspect) for aspect in aspects) or side
 
 
 def _with_shared_head(sides: list[str]) -> list[str]:
@@ -148,7 +165,7 @@ def _coordinated_names(topic: str) -> list[Facet]:
     if not match or not terms(match["one"]) or not terms(match["two"]) or match["one"].lower() in STOP_WORDS:
         return []
     rest = _bare(f"{topic[: match.start()]} {topic[match.end() :]}")
-    return [Facet(name, f"{name} {rest}".strip()) for name in (match["one"], match["two"])]
+    return [Facet(name, focused_query(name, rest)) for name in (match["one"], match["two"])]
 
 
 def _aspects(topic: str) -> list[Facet]:
@@ -159,8 +176,13 @@ def _aspects(topic: str) -> list[Facet]:
         aspects = [_bare(aspect) for aspect in _ASPECT_JOINTS.split(match["aspects"])]
         aspects = [aspect for aspect in aspects if asked(aspect).terms]
         if len(aspects) > 1 and asked(subject).terms:
-            facets = (aspect + joint + subject if joint == " of " else subject + joint + aspect for aspect in aspects)
-            return [Facet(_title(facet), facet) for facet in facets]
+            return [
+                Facet(
+                    _title(aspect + joint + subject if joint == " of " else subject + joint + aspect),
+                    focused_query(subject, aspect),
+                )
+                for aspect in aspects
+            ]
     return []
 
 
@@ -172,7 +194,7 @@ def _related(topic: str, background: Sequence[SourceBrief], phrases: Phrases) ->
         is_close = overlaps(topic, f"{title} {full(source.text)}") >= _MIN_OVERLAP
         if is_close and title and title.casefold() not in seen and len(seen) < MAX_FACETS - 2:
             seen.add(title.casefold())
-            yield Facet(_title(title), f"{title}{phrases.colon}{topic}")
+            yield Facet(_title(title), focused_query(title, topic))
     subject = _subject_words(topic)
     if not seen and subject and len(terms(subject)) < len(terms(topic)):
         yield Facet(phrases.overview.format(subject=subject), subject)

@@ -1,21 +1,23 @@
 """Figures in claims, and those of the same unit from different sources side by side."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deer.models import Claim
-from deer.providers.extractive.phrases import Phrases
+from deer.providers.asking import asked
+from deer.providers.extractive.facets import QUERY_SEPARATOR, facets_of
+from deer.providers.extractive.phrases import ENGLISH, Phrases
 from deer.providers.extractive.ranking import TITLE_JOINT, overlaps
-from deer.providers.terms import CJK, STOP_WORDS, stem
+from deer.providers.terms import CJK, STOP_WORDS, stem, terms
 
 MAX_FIGURES = 12
 _CONTEXT_CHARS = 70
-_MIN_OVERLAP = 0.5
+_MIN_OVERLAP = 0.6
 
 _NUMBER = r"[-−–]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[-−]?\d+(?:\.\d+)?"
 _CJK_UNITS = (
-    "千瓦时|兆瓦时|千瓦|兆瓦|瓦|摄氏度|分贝|平方米|立方米|公里|千米|毫米|厘米|米|公斤|千克|克|吨|万元|亿元|元|万人|人|年|个月|天|"
+    "亿立方米|万立方米|立方米|平方公里|公顷|万吨|亿吨|千瓦时|兆瓦时|千瓦|兆瓦|瓦|摄氏度|分贝|平方米|立方米|公里|千米|毫米|厘米|米|公斤|千克|克|吨|万元|亿元|元|万人|人|年|个月|天|"
     "小时|分钟|毫秒|秒|度|倍|台|户|万|亿"
 )
 _FIGURE = re.compile(
@@ -53,32 +55,57 @@ def figures_of(claim: Claim) -> list[Figure]:
 
 
 def comparable_figures(question: str, claims: Sequence[Claim]) -> dict[str, list[Figure]]:
-    """Figures by unit, of the units that two sources or more use; one figure a claim and unit, highest first.
+    """Figures by unit, of units in which two sources or more differ; one figure a claim and unit, highest first.
 
     A figure counts when the words around it are those of the question: a price and the price of something else have
     the same unit and nothing to do with each other. Units of the question's own figures are conditions, such as the
     −15 °C at which something is asked, and not compared.
     """
     conditions = {figure.unit for figure in figures_of(Claim(text=question))}
+    fits = _relevance(question)
     by_unit: dict[str, dict[str, Figure]] = {}
     for claim in claims:
         for figure in figures_of(claim):
-            context = f"{figure.context} {claim.text.partition(TITLE_JOINT)[0]}"
-            if figure.unit in conditions or overlaps(question, context) < _MIN_OVERLAP:
-                continue
-            by_unit.setdefault(figure.unit, {}).setdefault(claim.quote, figure)
-    shared = {
-        unit: sorted(figures.values(), key=lambda figure: -figure.value)
-        for unit, figures in by_unit.items()
-        if len({figure.source_id for figure in figures.values()}) > 1
-    }
+            if figure.unit not in conditions and fits(claim, figure):
+                by_unit.setdefault(figure.unit, {}).setdefault(claim.quote, figure)
+    shared = {unit: alike for unit, figures in by_unit.items() if (alike := _of_one_thing(list(figures.values())))}
     room = MAX_FIGURES
     kept: dict[str, list[Figure]] = {}
     for unit in sorted(shared, key=lambda unit: -len({figure.source_id for figure in shared[unit]})):
         if len(shared[unit]) <= room:
-            kept[unit] = shared[unit]
+            kept[unit] = sorted(shared[unit], key=lambda figure: -figure.value)
             room -= len(shared[unit])
     return kept
+
+
+def _relevance(question: str) -> Callable[[Claim, Figure], bool]:
+    """Whether a figure is one of those that a question asks for."""
+    facets = facets_of((question,), (), ENGLISH)
+    queries = [query for facet in facets.found for query in facet.query.split(QUERY_SEPARATOR)]
+    aspects = frozenset(term for query in queries for term in asked(query).focus)
+
+    def fits(claim: Claim, figure: Figure) -> bool:
+        lead, joint, _ = claim.text.partition(TITLE_JOINT)
+        context = f"{lead} {figure.context}" if joint else figure.context
+        if aspects:
+            return not aspects.isdisjoint(terms(context))
+        return facets.are_sides or overlaps(question, context) >= _MIN_OVERLAP
+
+    return fits
+
+
+def _of_one_thing(figures: Sequence[Figure]) -> list[Figure]:
+    """Figures of one unit whose words some figure of another source shares; empty when they do not differ."""
+    words = {id(figure): {term for term in terms(figure.context) if not term[0].isdigit()} for figure in figures}
+    alike = [
+        figure
+        for figure in figures
+        if any(
+            other.source_id != figure.source_id and (words[id(figure)] & words[id(other)]) - {stem(figure.unit.lower())}
+            for other in figures
+        )
+    ]
+    return alike if len({figure.value for figure in alike}) > 1 else []
 
 
 def figure_table(figures: Mapping[str, Sequence[Figure]], titles: Mapping[str, str], phrases: Phrases) -> str:

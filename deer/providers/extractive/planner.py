@@ -1,7 +1,8 @@
 """The planner without a model: one research step for each facet of the question, then one that compares."""
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deer.models import Plan, PlannerBrief, Step, StepType
@@ -10,6 +11,7 @@ from deer.providers.extractive.facets import QUERY_SEPARATOR, Facet, Facets, fac
 from deer.providers.extractive.phrases import Phrases, phrases_for
 
 _TITLE_CHARS = 120
+_DESCRIPTION_CHARS = 1_000
 _REMOVAL = re.compile(
     r"(?:remove|drop|delete|skip|leave out|without)\s+(?:the\s+)?step\s+s?(?P<number>\d+)"
     r"|(?:删除|删掉|去掉|去除|不要)(?:第|步骤)?\s*s?(?P<zh>\d+|[一二三四五六七八九])\s*(?:个?步骤?)?",
@@ -40,6 +42,7 @@ def plan(brief: PlannerBrief) -> PlanJson:
         steps = _revised(brief.earlier_plan, brief, phrases)
     else:
         steps = _first(facets, brief, phrases)
+    steps = _with_own_titles(steps)
     return {
         "locale": brief.locale,
         "has_enough_context": False,
@@ -113,8 +116,19 @@ def _requested(feedback: str, brief: PlannerBrief, phrases: Phrases) -> Facet:
     return Facet(_short(phrases.requested.format(feedback=text)), query)
 
 
+def _with_own_titles(steps: list[_PlannedStep]) -> list[_PlannedStep]:
+    """The steps with a number behind every title that an earlier one has: plans refuse a title twice."""
+    seen: Counter[str] = Counter()
+    renamed: list[_PlannedStep] = []
+    for step in steps:
+        key = step.title.casefold()
+        seen[key] += 1
+        renamed.append(replace(step, title=f"{step.title} ({seen[key]})") if seen[key] > 1 else step)
+    return renamed
+
+
 def _research(facet: Facet, phrases: Phrases) -> _PlannedStep:
-    return _PlannedStep(facet.title, phrases.find + facet.query, StepType.RESEARCH)
+    return _PlannedStep(facet.title, (phrases.find + facet.query)[:_DESCRIPTION_CHARS], StepType.RESEARCH)
 
 
 def _analysis(facets: Facets, phrases: Phrases) -> _PlannedStep:

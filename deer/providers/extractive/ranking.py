@@ -7,16 +7,22 @@ from dataclasses import dataclass
 
 from deer.models import Claim
 from deer.providers.asking import Asked, asked, rarity
-from deer.providers.extractive.sentences import MAX_QUOTE_CHARS, Sentence, closed, readable, sentences_of
+from deer.providers.extractive.sentences import MAX_QUOTE_CHARS, Sentence, closed, is_cjk, readable, sentences_of
 from deer.providers.terms import terms
 
 TITLE_JOINT = " — "
 """Stands between the title of a source and a sentence that does not say by itself what it is about."""
 
-_SUBJECT_SHARE = 0.6
-"""A word that stands only in the heading or title above a sentence counts this much of one in the sentence."""
+_LEAD_CHARS = 140
+
+_HEADING_SHARE, _TITLE_SHARE, _TITLE_SHARE_OF_ROW = 0.6, 0.3, 0.5
+"""A word that stands only in the heading, or only in the title, counts this much of one in the sentence."""
+
 _NUMBER_BONUS, _ORDER_BONUS, _TOTAL_BONUS = 0.12, 0.1, 0.05
 _LATER_PENALTY, _UNNAMED_PENALTY = 0.1, 0.2
+_BESIDE_THE_FOCUS_SHARE, _ONLY_OF_SUBJECT_SHARE, _THIN_SHARE = 0.15, 0.4, 0.6
+_THIN_COVERAGE = 0.35
+_OTHER_LANGUAGE_PENALTY = 0.15
 _TOO_ALIKE = 0.75
 
 _ASKS_NUMBER = re.compile(
@@ -40,13 +46,13 @@ class Strictness:
     min_score: float
     min_of_best: float
     max_per_source: int
-    may_leave_name_out: bool
+    is_article_chosen: bool
 
 
-AMONG_SOURCES = Strictness(min_score=0.4, min_of_best=0.52, max_per_source=4, may_leave_name_out=False)
+AMONG_SOURCES = Strictness(min_score=0.4, min_of_best=0.52, max_per_source=4, is_article_chosen=False)
 """For looking through whatever a search brought."""
 
-WITHIN_ARTICLE = Strictness(min_score=0.2, min_of_best=0.2, max_per_source=8, may_leave_name_out=True)
+WITHIN_ARTICLE = Strictness(min_score=0.2, min_of_best=0.2, max_per_source=8, is_article_chosen=True)
 """For an article that was chosen for its subject: its sentences need not name it, rows of its tables must."""
 
 
@@ -68,26 +74,19 @@ class _Candidate:
     quote: str
     text: str
     own_terms: tuple[str, ...]
-    context: frozenset[str]
-    """Terms of the title and the heading that it stands under."""
+    heading: frozenset[str]
+    title: frozenset[str]
     opening: frozenset[str]
     """Terms of the first sentence of its text, which often names what the whole text is about."""
 
-    def shares_words_with(self, other: "_Candidate") -> bool:
-        """Whether both quotes hold the same place of the same text."""
-        return self.seen is other.seen and self.start < other.end and other.start < self.end
-
     @property
-    def end(self) -> int:
-        return self.sentence.position + len(self.sentence.quote)
-
-    @property
-    def start(self) -> int:
-        return self.end - len(self.quote)
+    def in_context(self) -> frozenset[str]:
+        """Its terms, with those of its heading and title."""
+        return self.heading.union(self.title, self.own_terms)
 
     def names(self, names: frozenset[str]) -> bool:
         """Whether it, its heading or its title holds one of the names, if there are any."""
-        return not names or not names.isdisjoint((*self.own_terms, *self.context))
+        return not names or not names.isdisjoint(self.in_context)
 
     def is_about(self, names: frozenset[str]) -> bool:
         """Whether it may be about one of the names: it has it, or its text opens with it."""
@@ -103,24 +102,58 @@ def answering_claims(
     """
     wanted = asked(question)
     candidates = [candidate for seen in texts for candidate in _candidates(seen)]
-    frequency = Counter(term for c in candidates for term in {*c.own_terms, *c.context})
-    if not candidates or wanted.is_foreign(lambda term: frequency[term]):
+    known = Counter(term for candidate in candidates for term in candidate.in_context)
+    if not candidates or wanted.is_foreign(lambda term: known[term]):
         return []
-    names = wanted.known_names(lambda term: frequency[term])
-    score = _scorer(wanted, question, lambda term: rarity(frequency[term], len(candidates)))
-    scored = [(score(c) - _penalty(c, names, strictness), c) for c in candidates if c.is_about(names)]
+    names = wanted.known_names(lambda term: known[term])
+    frequency = Counter(term for candidate in candidates for term in set(candidate.own_terms))
+    weights = {term: rarity(frequency[term], len(candidates)) for term in wanted.terms}
+    score = _scorer(wanted, question, weights.__getitem__, frozenset(term for term in wanted.numbers if known[term]))
+    scored = [
+        (
+            score(c) * _fitness(c, wanted, weights.__getitem__, known, strictness)
+            - _penalty(c, wanted, names, strictness),
+            c,
+        )
+        for c in candidates
+        if c.is_about(names)
+    ]
     best = max((value for value, _ in scored), default=0.0)
     enough = max(wanted.needed(strictness.min_score), best * strictness.min_of_best)
     good = [(value, candidate) for value, candidate in scored if value >= enough]
     good.sort(key=lambda pair: -pair[0])  # stable: equal ones stay in the order in which they were read
     chosen = _distinct(good, limit, strictness.max_per_source)
-    return [_claim(candidate, wanted) for candidate in _in_reading_order(chosen)]
+    return [_claim(candidate, wanted, names) for candidate in _in_reading_order(chosen)]
 
 
-def _penalty(candidate: _Candidate, names: frozenset[str], strictness: Strictness) -> float:
-    if candidate.names(names) or (strictness.may_leave_name_out and not candidate.sentence.is_row):
-        return 0.0
-    return _UNNAMED_PENALTY
+def _fitness(
+    candidate: _Candidate, wanted: Asked, weight: Callable[[str], float], known: Counter[str], strictness: Strictness
+) -> float:
+    """The share of its score that a candidate keeps: little when it says of the subject what was not asked."""
+    if wanted.focus and wanted.focus.isdisjoint(candidate.in_context):
+        return _BESIDE_THE_FOCUS_SHARE
+    if wanted.focus and not strictness.is_article_chosen:
+        subject = [term for term in wanted.terms if known[term] and term not in wanted.focus | wanted.weak]
+        tells_apart = max(subject, key=weight, default=None)
+        return _THIN_SHARE if tells_apart and tells_apart not in candidate.in_context else 1.0
+    if strictness.is_article_chosen:
+        return 1.0
+    said = candidate.heading.union(candidate.own_terms)
+    counted = {term for term in wanted.terms if term not in wanted.weak or (term in wanted.numbers and known[term])}
+    beyond_title = counted - candidate.title
+    if beyond_title and beyond_title.isdisjoint(said):
+        return _ONLY_OF_SUBJECT_SHARE
+    return 1.0 if wanted.coverage(said, weight) >= _THIN_COVERAGE else _THIN_SHARE
+
+
+def _penalty(candidate: _Candidate, wanted: Asked, names: frozenset[str], strictness: Strictness) -> float:
+    """What a candidate loses for another language than the question's, and for leaving its name out."""
+    penalty = 0.0
+    if is_cjk(candidate.text) != is_cjk("".join(wanted.terms)):
+        penalty += _OTHER_LANGUAGE_PENALTY
+    if not candidate.names(names) and (candidate.sentence.is_row or not strictness.is_article_chosen):
+        penalty += _UNNAMED_PENALTY
+    return penalty
 
 
 def overlaps(question: str, text: str) -> float:
@@ -130,9 +163,10 @@ def overlaps(question: str, text: str) -> float:
 
 def _candidates(seen: SeenText) -> Iterator[_Candidate]:
     found = sentences_of(seen.text, is_csv=seen.url.lower().endswith(".csv"))
+    found = [sentence for sentence in found if sentence.text.rstrip(".。") != seen.title]
     if found and not seen.is_whole and found[-1].quote[-1] not in ".!?。！？|":
         found.pop()
-    title_terms = terms(seen.title)
+    title_terms = frozenset(terms(seen.title))
     opening = frozenset(terms(found[0].text)) if found else frozenset()
     for sentence in found:
         quote, text = sentence.quote, sentence.text
@@ -141,31 +175,37 @@ def _candidates(seen: SeenText) -> Iterator[_Candidate]:
             quote, text = sentence.extended, closed(readable(sentence.extended))
         own = tuple(terms(text))
         if own:
-            context = frozenset((*title_terms, *terms(sentence.heading)))
-            yield _Candidate(seen, sentence, quote, text, own, context, opening)
+            heading = frozenset(terms(sentence.heading))
+            yield _Candidate(seen, sentence, quote, text, own, heading, title_terms, opening)
 
 
-def _scorer(wanted: Asked, question: str, weight: Callable[[str], float]) -> Callable[[_Candidate], float]:
+def _scorer(
+    wanted: Asked, question: str, weight: Callable[[str], float], known_numbers: frozenset[str]
+) -> Callable[[_Candidate], float]:
     """How well a candidate answers: the share of what is asked that it covers, with a little for form."""
     asks_number = bool(_ASKS_NUMBER.search(question))
     neighbours = set(zip(wanted.terms, wanted.terms[1:], strict=False))
 
     def score(candidate: _Candidate) -> float:
         own = set(candidate.own_terms)
-        covered = wanted.coverage(own, weight)
+        covered = wanted.coverage(own, weight, known_numbers)
         if not covered:
             return 0.0
-        value = covered + _SUBJECT_SHARE * (wanted.coverage(own | candidate.context, weight) - covered)
+        with_heading = wanted.coverage(own | candidate.heading, weight, known_numbers)
+        with_title = wanted.coverage(candidate.in_context, weight, known_numbers)
+        title_share = _TITLE_SHARE_OF_ROW if candidate.sentence.is_row else _TITLE_SHARE
+        value = covered + _HEADING_SHARE * (with_heading - covered) + title_share * (with_title - with_heading)
+        bonus = 1.0
         if asks_number and any(c.isdigit() for c in candidate.text):
-            value += _NUMBER_BONUS
+            bonus += _NUMBER_BONUS
         if neighbours:
             kept = neighbours.intersection(zip(candidate.own_terms, candidate.own_terms[1:], strict=False))
-            value += _ORDER_BONUS * len(kept) / len(neighbours)
+            bonus += _ORDER_BONUS * len(kept) / len(neighbours)
         if candidate.sentence.is_row and _TOTAL.match(candidate.text):
-            value += _TOTAL_BONUS
+            bonus += _TOTAL_BONUS
         if _LEANS_ON_EARLIER.match(candidate.text):
-            value -= _LATER_PENALTY
-        return value
+            bonus -= _LATER_PENALTY
+        return value * bonus
 
     return score
 
@@ -184,11 +224,11 @@ def _distinct(ranked: Sequence[tuple[float, _Candidate]], limit: int, per_source
 
 
 def _alike(one: _Candidate, other: _Candidate) -> bool:
-    if one.quote in other.quote or other.quote in one.quote or one.shares_words_with(other):
+    if one.quote == other.quote:
         return True
     if one.sentence.is_row and other.sentence.is_row:
         return False
-    first, second = set(one.own_terms), set(other.own_terms)
+    first, second = set(terms(one.sentence.text)), set(terms(other.sentence.text))
     return len(first & second) > _TOO_ALIKE * len(first | second)
 
 
@@ -201,10 +241,10 @@ def _in_reading_order(chosen: list[_Candidate]) -> list[_Candidate]:
     return [best, *(candidate for candidate in read if candidate is not best)]
 
 
-def _claim(candidate: _Candidate, wanted: Asked) -> Claim:
+def _claim(candidate: _Candidate, wanted: Asked, names: frozenset[str]) -> Claim:
     """The claim of a candidate, its text led in by the title where that alone says what it is about."""
     text = candidate.text
-    title_terms = set(terms(candidate.seen.title))
-    if title_terms & set(wanted.terms) and not title_terms & set(candidate.own_terms):
-        text = f"{candidate.seen.title}{TITLE_JOINT}{text}"
+    own = set(candidate.own_terms)
+    if candidate.title & set(wanted.terms) and own.isdisjoint(candidate.title) and own.isdisjoint(names):
+        text = f"{candidate.seen.title[:_LEAD_CHARS]}{TITLE_JOINT}{text}"
     return Claim(text=text, source_id=candidate.seen.source_id, quote=candidate.quote)

@@ -5,13 +5,15 @@ from itertools import groupby
 
 from deer.models import Claim, FindingBrief, ReporterBrief, StepStatus, StepType, full
 from deer.providers.extractive.analyst import distinct_claims, verified
+from deer.providers.extractive.facets import focused_query
 from deer.providers.extractive.figures import comparable_figures, figure_table
 from deer.providers.extractive.phrases import Phrases, phrases_for
 from deer.providers.extractive.planner import description_queries
 from deer.providers.extractive.ranking import TITLE_JOINT, SeenText, answering_claims
-from deer.providers.extractive.sentences import is_cjk, readable, sentences_of
+from deer.providers.extractive.repetition import without_repetition
+from deer.providers.extractive.sentences import is_cjk, readable
 
-_SENTENCES_A_SECTION = 6
+_SENTENCES_FROM_SOURCES = 6
 
 
 def write_report(brief: ReporterBrief) -> str:
@@ -23,9 +25,12 @@ def write_report(brief: ReporterBrief) -> str:
     if not sections:
         looked_for = [phrases.looked_for, _bullets(empty)] if empty else []
         return "\n\n".join((*parts, phrases.not_covered, *looked_for)) + "\n"
-    parts.extend(f"## {_heading(heading)}\n\n{body}" for heading, body in sections)
+    written = [f"## {_heading(heading)}\n\n{body}" for heading, body in sections]
     if empty:
-        parts.append(f"## {phrases.gaps}\n\n{phrases.gap}\n\n{_bullets(empty)}")
+        gaps = f"## {phrases.gaps}\n\n{phrases.gap}\n\n{_bullets(empty)}"
+        # A reader must not take what was found beside the question for its answer.
+        written.insert(0 if brief.question in empty else len(written), gaps)
+    parts.extend(written)
     return "\n\n".join(parts) + "\n"
 
 
@@ -39,12 +44,11 @@ def _sections(brief: ReporterBrief, phrases: Phrases) -> tuple[list[tuple[str, s
         if _is_analysis(brief, finding):
             continue
         claims = [claim for claim in verified(finding.claims) if claim.source_id in citable]
-        new = [claim for claim in claims if not _is_written(claim, written)][:_SENTENCES_A_SECTION]
-        written.update(sentence for claim in new for sentence in _sentences(claim))
+        new = without_repetition(claims, written)
         if new:
             sections.append((finding.title, _paragraphs(_without_lead(new, finding.title))))
-        elif not claims and finding.status is StepStatus.DONE:
-            empty.append(_looked_for(brief, finding))
+        elif not claims and finding.status is StepStatus.DONE and (looked_for := _looked_for(brief, finding)):
+            empty.append(looked_for)
     if not sections and (claims_of_sources := _from_sources(brief)):
         sections.append((phrases.direct_answer, _paragraphs(claims_of_sources)))
         return sections, []
@@ -59,18 +63,16 @@ def _is_analysis(brief: ReporterBrief, finding: FindingBrief) -> bool:
 
 
 def _looked_for(brief: ReporterBrief, finding: FindingBrief) -> str:
-    """What a step searched for, in the words of its search where this program's planner wrote it."""
+    """What a step searched for, in the words of its search where this program's planner wrote it.
+
+    Empty for a step that asked an article of the background about the question: its silence is no gap.
+    """
     steps = brief.plan.steps if brief.plan else ()
     description = next((step.description for step in steps if step.id == finding.step_id), "")
-    return "; ".join(description_queries(description, brief.locale)) or finding.title
-
-
-def _is_written(claim: Claim, written: set[str]) -> bool:
-    return not written.isdisjoint(_sentences(claim))
-
-
-def _sentences(claim: Claim) -> set[str]:
-    return {sentence.quote for sentence in sentences_of(claim.quote)} or {claim.quote}
+    queries = description_queries(description, brief.locale)
+    if any(query == focused_query(finding.title, brief.question) for query in queries):
+        return ""
+    return "; ".join(queries) or finding.title
 
 
 def _without_lead(claims: Sequence[Claim], heading: str) -> list[Claim]:
@@ -83,7 +85,7 @@ def _from_sources(brief: ReporterBrief) -> list[Claim]:
     if brief.plan and any(step.step_type is StepType.RESEARCH for step in brief.plan.steps):
         return []
     texts = [SeenText(s.id, s.title, s.url, full(s.text), is_whole=False) for s in brief.sources]
-    return answering_claims(brief.question, texts, _SENTENCES_A_SECTION)
+    return answering_claims(brief.question, texts, _SENTENCES_FROM_SOURCES)
 
 
 def _paragraphs(claims: Sequence[Claim]) -> str:

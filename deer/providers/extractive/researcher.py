@@ -7,6 +7,7 @@ from deer.models import Claim, StepBrief, full
 from deer.providers.extractive.phrases import Phrases, phrases_for
 from deer.providers.extractive.planner import description_queries
 from deer.providers.extractive.ranking import AMONG_SOURCES, WITHIN_ARTICLE, SeenText, answering_claims, overlaps
+from deer.providers.extractive.repetition import without_repetition
 from deer.providers.extractive.transcript import SeenHit, Transcript
 from deer.providers.terms import terms
 
@@ -14,6 +15,7 @@ MAX_QUERIES = 3
 MAX_PAGES_READ = 2
 MAX_CLAIMS = 8
 _QUERY_CHARS = 400
+_OVERLAP_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,11 @@ def next_move(brief: StepBrief, seen: Transcript, offered: Collection[str]) -> S
     queries = step_queries(brief)
     if "web_search" in offered and not seen.called.get("web_search"):
         return Searches(tuple(queries))
-    if "read_page" in offered and not seen.called.get("read_page") and (urls := _worth_reading(queries, seen.hits)):
+    if (
+        "read_page" in offered
+        and not seen.called.get("read_page")
+        and (urls := _worth_reading(brief, queries, seen.hits))
+    ):
         return Reads(tuple(urls))
     return _submission(brief, queries, seen)
 
@@ -58,16 +64,16 @@ def step_queries(brief: StepBrief) -> list[str]:
     return [" ".join(query.split())[:_QUERY_CHARS] for query in queries[:MAX_QUERIES]]
 
 
-def _worth_reading(queries: Sequence[str], hits: Sequence[SeenHit]) -> list[str]:
-    """The best hits of each query, two for a single one, that share words with it."""
-    urls: dict[str, None] = {}
+def _worth_reading(brief: StepBrief, queries: Sequence[str], hits: Sequence[SeenHit]) -> list[str]:
+    """First what the step is named after, then the best hits of each query that share words with it, two at least."""
+    urls = {hit.url: None for hit in hits if hit.url and hit.title == brief.step.title}
     for query in queries:
         overlap = {hit.id: overlaps(query, f"{hit.title} {hit.summary}") for hit in hits}
         useful = [hit for hit in hits if overlap[hit.id] > 0 and hit.url]
-        ranked = sorted(useful, key=lambda hit: -(overlap[hit.id] + hit.score))
+        ranked = sorted(useful, key=lambda hit: -(_OVERLAP_SHARE * overlap[hit.id] + hit.score))
         new = [hit.url for hit in ranked if hit.url not in urls]
         urls.update(dict.fromkeys(new[: MAX_PAGES_READ if len(queries) == 1 else 1]))
-    return list(urls)
+    return list(urls)[: max(MAX_PAGES_READ, len(queries))]
 
 
 def _submission(brief: StepBrief, queries: Sequence[str], seen: Transcript) -> Submission:
@@ -76,13 +82,21 @@ def _submission(brief: StepBrief, queries: Sequence[str], seen: Transcript) -> S
     strictness = AMONG_SOURCES
     if article := [text for text in texts if text.title == brief.step.title][:1]:
         texts, strictness = article, WITHIN_ARTICLE
-    found: dict[str, Claim] = {}
+    found: list[Claim] = []
     for query in queries:
         share = MAX_CLAIMS if len(queries) == 1 else MAX_CLAIMS // len(queries) + 1
-        for claim in answering_claims(query, texts, share, strictness):
-            found.setdefault(claim.quote, claim)
-    claims = tuple(found.values())
+        found.extend(answering_claims(query, texts, share, strictness))
+    if len(queries) > 1:
+        found = _in_reading_order(found, texts)
+    claims = tuple(without_repetition(found, set()))
     return Submission(summary_of(claims, phrases) or _nothing(seen, phrases), claims)
+
+
+def _in_reading_order(claims: list[Claim], texts: Sequence[SeenText]) -> list[Claim]:
+    """What several queries found, source by source."""
+    order = {claim.source_id: place for place, claim in reversed(list(enumerate(claims)))}
+    text_of = {text.source_id: text.text for text in texts}
+    return sorted(claims, key=lambda claim: (order[claim.source_id], text_of[claim.source_id].find(claim.quote)))
 
 
 def _background(brief: StepBrief) -> list[SeenText]:

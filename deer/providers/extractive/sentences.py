@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from deer.providers.terms import CJK
 
-MAX_QUOTE_CHARS = 600
-"""Longer sentences are not quoted: they are lists, logs or lines without an end."""
+MAX_QUOTE_CHARS = 440
+"""Longer sentences are not quoted: they are lists, logs or lines without an end. With a title in front, the text of a
+claim stays below the 600 characters that a claim may have."""
 
-_MIN_CHARS, _MIN_CJK_CHARS = 12, 6
+_MIN_CHARS, _MIN_DENSE_CHARS = 12, 8
 _HEADING = re.compile(r"^#{1,6}\s+(?P<text>\S.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
@@ -33,6 +34,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 class Sentence:
     """A sentence or a table row. `quote` is an exact part of its text, `text` the same for reading.
 
+    `heading` is the one that it stands under, with the head of the first column for a row.
     `extended` is the quote together with the sentence before it in the paragraph, empty at the paragraph's start.
     """
 
@@ -70,6 +72,8 @@ def readable(quote: str) -> str:
     text = re.sub(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1", r"\2", text, flags=re.DOTALL)
     text = re.sub(r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", r"\1", text)
     text = text.replace("[", "(").replace("]", ")")
+    if "``" in text or text.count("`") % 2:
+        text = text.replace("`", "'")  # an open code span would swallow the citation behind it
     text = re.sub(rf"(?<=[{CJK}，。；：、])\s*\n\s*(?=[{CJK}])", "", text)
     return " ".join(text.split())
 
@@ -95,7 +99,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _is_quotable(sentence: Sentence) -> bool:
-    shortest = _MIN_CJK_CHARS if is_cjk(sentence.quote) else _MIN_CHARS
+    shortest = _MIN_DENSE_CHARS if sentence.is_row or is_cjk(sentence.quote) else _MIN_CHARS
     if not shortest <= len(sentence.quote) <= MAX_QUOTE_CHARS or _CONTROLS.search(sentence.quote):
         return False
     return sentence.is_row or not sentence.quote.rstrip("*_").endswith((":", "："))
@@ -154,7 +158,7 @@ class _Markdown:
         for line in self._lines[at + 2 : end]:
             quote = line.text.strip()
             if row := row_text(header, _cells(quote)):
-                yield Sentence(quote, row, self._heading, line.start, is_row=True)
+                yield Sentence(quote, row, f"{self._heading} {header[0]}".strip(), line.start, is_row=True)
 
     def _paragraph_end(self, at: int) -> int:
         end = at + 1
@@ -213,7 +217,7 @@ def _csv_rows(lines: Sequence[_Line]) -> Iterator[Sentence]:
         if header is None:
             header = cells
         elif len(cells) == len(header) and (row := row_text(header, cells)):
-            yield Sentence(line.text, row, "", line.start, is_row=True)
+            yield Sentence(line.text, row, header[0], line.start, is_row=True)
 
 
 def _delimiter(line: str) -> str:

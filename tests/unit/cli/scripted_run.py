@@ -1,7 +1,7 @@
-"""A run, a store and a person for tests of the command line, each an implementation of its port."""
+"""A run, a store, a display and a person for tests of the command line, each an implementation of its port."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -173,6 +173,24 @@ class MemoryStore:
     async def save_record(self, record: RunStatus) -> None:
         """Save a record as a run does."""
         await self.write_entry(f"runs/{record.id}", record.model_dump_json(by_alias=True))
+
+
+class Shown:
+    """A display that remembers."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.warnings: list[str] = []
+        self.pictures: list[RunStatus] = []
+
+    def show_entries(self, entries: Iterable[ProgressEntry]) -> None:
+        self.lines += [f"{entry.step_id or '-'} {entry.text}" for entry in entries]
+
+    def show_warning(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def show_picture(self, status: RunStatus) -> None:
+        self.pictures.append(status)
 
 
 class ScriptedPerson:

@@ -89,7 +89,7 @@ def test_the_commands_are_those_of_this_version() -> None:
 
 def test_a_fault_of_the_program_is_one_line_too() -> None:
     """An error that nobody foresaw is told in one line with its place, without a stack trace, and exit 1."""
-    code = "from deer.cli import exits; exits.run_and_report(['--help']); 1/0"
+    code = "import sys; from deer.cli.exits import report_fault; sys.excepthook = report_fault; 1/0"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == ExitCode.FAILED
     assert ran.stderr == (

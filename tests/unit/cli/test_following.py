@@ -1,6 +1,5 @@
 """Following a run: what is shown, when it stops, and what it says when nobody answers."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,30 +7,12 @@ import pytest
 from deer.cli.exits import Unfinished
 from deer.cli.following import Follower, Patience
 from deer.errors import NoServer, NotFound, Refused
-from deer.models import Phase, ProgressEntry, RunStatus
-from tests.unit.cli.scripted_run import ScriptedRun, entry, page, standing, status
+from deer.models import Phase
+from tests.unit.cli.scripted_run import ScriptedRun, Shown, entry, page, standing, status
 
-AT_ONCE = Patience(between_questions=0, without_answer=0)
+AT_ONCE = Patience(between_questions=0, between_step_questions=0, without_answer=0)
 PATIENT = Patience(between_questions=0, without_answer=60)
 SILENCE = NoServer("run r1: no worker answered in time")
-
-
-class Shown:
-    """A display that remembers."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.warnings: list[str] = []
-        self.pictures: list[RunStatus] = []
-
-    def show_entries(self, entries: Iterable[ProgressEntry]) -> None:
-        self.lines += [f"{entry.step_id or '-'} {entry.text}" for entry in entries]
-
-    def show_warning(self, text: str) -> None:
-        self.warnings.append(text)
-
-    def show_picture(self, status: RunStatus) -> None:
-        self.pictures.append(status)
 
 
 async def test_entries_of_run_and_steps_are_shown_once_and_in_order() -> None:
@@ -108,9 +89,30 @@ async def test_nobody_answers_is_said_once_and_given_up_after_its_time() -> None
     shown = Shown()
     began = datetime.now(UTC)
     with pytest.raises(Unfinished, match=r"no worker answered.*start one"):
-        await Follower(ScriptedRun(pages=[SILENCE]), "start one", Patience(0.01, 0.1)).until_stop(shown)
+        await Follower(
+            ScriptedRun(pages=[SILENCE]), "start one", Patience(between_questions=0.01, without_answer=0.1)
+        ).until_stop(shown)
     assert shown.warnings == ["run r1: no worker answered in time; start one"]
     assert timedelta(seconds=0.1) <= datetime.now(UTC) - began
+
+
+async def test_a_worker_that_is_on_its_way_is_not_missed() -> None:
+    """A silence shorter than the time before the warning is not told."""
+    shown = Shown()
+    patience = Patience(between_questions=0, before_warning=30)
+    run = ScriptedRun(pages=[SILENCE, SILENCE, page(Phase.COMPLETED, entry("end"))])
+    assert await Follower(run, "hint", patience).until_stop(shown) is Phase.COMPLETED
+    assert shown.warnings == []
+
+
+async def test_steps_are_asked_less_often_than_the_run() -> None:
+    """Many questions to the run in a moment cost one to each step."""
+    run = ScriptedRun(
+        pages=[*[page(Phase.RESEARCHING, running=("r1/s1/1",))] * 5, page(Phase.COMPLETED)],
+        step_pages={"r1/s1/1": [page(Phase.RESEARCHING)]},
+    )
+    await Follower(run, "hint", PATIENT).until_stop(Shown())
+    assert [step for _, step in run.asked_since if step] == ["r1/s1/1"] * 2
 
 
 async def test_a_worker_that_comes_back_is_welcome() -> None:

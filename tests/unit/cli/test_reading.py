@@ -1,5 +1,7 @@
 """What a run is like, whoever is left to say it."""
 
+from dataclasses import replace
+
 import pytest
 
 from deer.cli.reading import read_status
@@ -102,6 +104,8 @@ async def test_an_end_that_no_code_decided_is_named() -> None:
 
 
 async def test_a_stuck_run_is_shown_with_what_keeps_it() -> None:
-    """A run whose code cannot go on says so in its notices."""
-    run = ScriptedRun(account=Refused("run r1 is stuck and cannot answer: nondeterminism"))
-    assert "stuck" in (await read_status(run, MemoryStore())).notices[-1]
+    """A run whose code cannot go on says so in its notices, whether it or Temporal tells."""
+    tells = ScriptedRun(account=Refused("run r1 is stuck and cannot answer: nondeterminism"))
+    assert "stuck" in (await read_status(tells, MemoryStore())).notices[-1]
+    silent = ScriptedRun(now=replace(standing(), attempts=4), account=SILENCE)
+    assert "workers failed 3 times" in (await read_status(silent, MemoryStore())).notices[-1]

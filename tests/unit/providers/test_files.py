@@ -1,7 +1,7 @@
 """The TextStore in files."""
 
+import asyncio
 import hashlib
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +11,15 @@ from deer.errors import FailureKind, InvalidInput, NotFound, ServiceError
 from deer.providers.files import FileStore
 
 
+def file_names(directory: Path) -> list[str]:
+    return [path.name for path in directory.rglob("*") if path.is_file()]
+
+
+def cut_short(directory: Path, name: str) -> None:
+    path = next(directory.rglob(name))
+    path.write_bytes(path.read_bytes()[:6])
+
+
 async def test_a_text_is_kept_under_its_hash(tmp_path: Path) -> None:
     """A text comes back from the SHA-256 of its UTF-8 bytes, and putting it again leaves one file."""
     store = FileStore(tmp_path / "new" / "store")
@@ -18,7 +27,7 @@ async def test_a_text_is_kept_under_its_hash(tmp_path: Path) -> None:
     assert sha256 == hashlib.sha256("Wärme 热泵".encode()).hexdigest()
     assert await store.put("Wärme 热泵") == sha256
     assert await store.get(sha256) == "Wärme 热泵"
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [sha256]
+    assert file_names(tmp_path) == [sha256]
 
 
 @pytest.mark.parametrize("text", ["", "a\0b\x07", "half a pair: \ud83d!", "line\r\nend\r", "x" * 3_000_000])
@@ -41,7 +50,7 @@ async def test_half_a_text_left_by_a_crash_is_written_again(tmp_path: Path) -> N
     """A file of another length under a text's hash is replaced by the whole text."""
     store = FileStore(tmp_path)
     sha256 = await store.put("the whole text")
-    next(tmp_path.rglob(sha256)).write_text("the wh")
+    cut_short(tmp_path, sha256)
     await store.put("the whole text")
     assert await store.get(sha256) == "the whole text"
 
@@ -70,13 +79,15 @@ async def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) 
         await store.write_entry(name, "x")
     with pytest.raises(InvalidInput, match="cannot name an entry"):
         await store.read_entry(name)
-    assert list(tmp_path.iterdir()) == []
+    assert file_names(tmp_path) == []
 
 
 async def test_odd_letters_in_names_survive(tmp_path: Path) -> None:
     """Names with spaces, slashes of other systems, marks and other alphabets are kept apart and listed."""
     store = FileStore(tmp_path)
-    names = sorted(["collections/a b", "collections/a\\b", "collections/a@entry", "collections/热泵", "collections/%41"])
+    names = sorted(
+        ["collections/a b", "collections/a\\b", "collections/a@entry", "collections/热泵", "collections/%41"]
+    )
     for name in names:
         await store.write_entry(name, name)
     assert await store.entry_names("collections/") == names
@@ -111,12 +122,14 @@ asyncio.run(main())
 
 async def test_processes_that_write_the_same_names_leave_whole_files(tmp_path: Path) -> None:
     """While several processes set one entry and put one text, every reading is whole, and no temporary file stays."""
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), letter]) for letter in "abc"]
+    writers = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", WRITER, str(tmp_path), letter) for letter in "abc"
+    ]
     store = FileStore(tmp_path)
     seen = set()
-    while any(writer.poll() is None for writer in writers):
+    while any(writer.returncode is None for writer in writers):
         seen.add(await store.read_entry("runs/r1"))
-    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert [await writer.wait() for writer in writers] == [0, 0, 0]
     assert seen <= {None, *(letter * 20_000 for letter in "abc")}
     assert len(seen) > 1
-    assert not list(tmp_path.rglob(".writing-*"))
+    assert sorted(file_names(tmp_path)) == sorted(["r1@entry", await store.put("the same text " * 1000)])

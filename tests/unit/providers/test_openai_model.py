@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -23,7 +23,6 @@ from deer.models import (
 )
 from deer.ports import ChatRequest
 from deer.providers.openai_model import OpenAIModel
-from deer.providers.routing import RoleModels
 from tests.unit.providers.web_server import Answerer, Asked, Reply, WebServer, always, in_turn
 
 KEY = "sk-canary/7f3a+model"
@@ -34,7 +33,9 @@ PLAN = OutputSchema(name="plan", json_schema={"type": "object", "properties": {"
 def completion(message: dict[str, Any], finish_reason: str = "stop", **more: Any) -> Reply:
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}
     usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-    return Reply(body={"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage, "model": "m-1"} | more)
+    return Reply(
+        body={"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage, "model": "m-1"} | more
+    )
 
 
 def tool_calls(*calls: dict[str, Any]) -> Reply:
@@ -51,16 +52,19 @@ def request(**changes: Any) -> ChatRequest:
     return ChatRequest(**given)
 
 
-BRIEF = CoordinatorBrief.model_construct()
+BRIEF = CoordinatorBrief(question="Hello", locale="en-US", today=date(2026, 11, 30), locale_is_fixed=False)
 GOOD = completion({"content": "Yes."})
-
-Endpoint = Callable[..., AbstractAsyncContextManager[tuple[OpenAIModel, WebServer]]]
 
 
 @asynccontextmanager
 async def endpoint(answer: Answerer, **settings: Any) -> AsyncIterator[tuple[OpenAIModel, WebServer]]:
     async with WebServer(answer) as server:
-        given = {"model": "m", "base_url": f"{server.url}/v1", "api_key": KEY, "timeout": timedelta(seconds=5)}
+        given: dict[str, Any] = {
+            "model": "m",
+            "base_url": f"{server.url}/v1",
+            "api_key": KEY,
+            "timeout": timedelta(seconds=5),
+        }
         model = OpenAIModel(**given | settings)
         yield model, server
         await model.aclose()
@@ -104,7 +108,11 @@ async def test_a_request_carries_messages_tools_and_the_key() -> None:
         "messages": [
             {"role": "system", "content": "You are an analyst."},
             {"role": "user", "content": "Compare."},
-            {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": function}]},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+            },
             {"role": "tool", "tool_call_id": "call_1", "content": "nothing"},
         ],
         "tools": [{"type": "function", "function": tool}],
@@ -180,7 +188,7 @@ async def test_a_cut_answer_says_so() -> None:
 
 
 async def test_tool_calls_are_read_with_ids_of_their_own() -> None:
-    """Missing and repeated ids are replaced, arguments may be text, an object or null, and broken text stays as it is."""
+    """Missing and repeated ids are replaced; arguments may be text, an object or null; broken text stays."""
     reply = await reply_to(
         tool_calls(
             {"id": "a", "type": "function", "function": {"name": "web_search", "arguments": '{"query": "a'}},
@@ -231,7 +239,7 @@ async def test_a_pydantic_complaint_about_the_format_is_understood() -> None:
 
 async def test_forced_and_parallel_calls_fall_back_and_are_remembered() -> None:
     """An endpoint that knows neither `required` nor `parallel_tool_calls` gets `auto`, once and for all."""
-    async with endpoint(refuses("parallel_tool_calls", "tool_choice\": \"required")) as (model, server):
+    async with endpoint(refuses("parallel_tool_calls", 'tool_choice": "required')) as (model, server):
         for _ in range(2):
             await model.complete(request(tools=(SEARCH,), must_call_tool=True))
     assert len(server.asked) == 4
@@ -249,7 +257,12 @@ async def test_calls_side_by_side_learn_one_dialect() -> None:
 
 async def test_closed_schemas_are_asked_for_strictly() -> None:
     """`strict` is set only where every object closes and requires its fields, as OpenAI insists."""
-    inner = {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"], "additionalProperties": False}
+    inner = {
+        "type": "object",
+        "properties": {"b": {"type": "string"}},
+        "required": ["b"],
+        "additionalProperties": False,
+    }
     closed = {"type": "object", "properties": {"a": inner}, "required": ["a"], "additionalProperties": False}
     async with endpoint(always(GOOD)) as (model, server):
         await model.complete(request(output=OutputSchema(name="closed", json_schema=closed)))
@@ -379,7 +392,9 @@ async def test_an_absent_endpoint_is_unavailable() -> None:
     async with WebServer(always(GOOD)) as server:
         port = server.port
     model = OpenAIModel("m", f"http://user:secret@127.0.0.1:{port}/v1", KEY, timedelta(seconds=2))
-    with pytest.raises(ServiceError, match=rf"http://127.0.0.1:{port}/v1 cannot be reached .*OPENAI_BASE_URL") as caught:
+    with pytest.raises(
+        ServiceError, match=rf"http://127.0.0.1:{port}/v1 cannot be reached .*OPENAI_BASE_URL"
+    ) as caught:
         await model.complete(request())
     await model.aclose()
     assert (caught.value.kind, caught.value.retryable) == (FailureKind.UNAVAILABLE, True)
@@ -391,12 +406,3 @@ def test_a_key_that_cannot_be_sent_is_refused_at_once() -> None:
     with pytest.raises(SettingsError, match="printable ASCII") as caught:
         OpenAIModel("m", None, "sk-ключ", timedelta(seconds=1))
     assert "ключ" not in str(caught.value)
-
-
-async def test_each_role_is_answered_by_its_model() -> None:
-    """Requests go to the model of their role, others to the default."""
-    async with endpoint(always(GOOD), model="small") as (small, one), endpoint(always(GOOD), model="big") as (big, two):
-        routed = RoleModels(small, {Role.REPORTER: big})
-        for role in (Role.ANALYST, Role.REPORTER, Role.PLANNER):
-            await routed.complete(request(role=role))
-    assert (len(one.asked), len(two.asked)) == (2, 1)

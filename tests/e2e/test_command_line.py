@@ -1,0 +1,270 @@
+"""The commands against a server and a worker elsewhere, as with TEMPORAL_ADDRESS."""
+
+import itertools
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from temporalio.testing import WorkflowEnvironment
+
+from deer.cli.exits import run_and_report
+from deer.models import Phase, RunStatus
+from tests.e2e.commands import Ran, as_json
+from tests.eventually import eventually
+from tests.faults.worker_process import FOREIGN_SETTINGS, WorkerProcess
+from tests.scripted import ScriptedServices, call_tool, leaked_canaries
+
+Command = Callable[..., Ran]
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A server, a worker and its services, shared by the tests of this file."""
+
+    address: str
+    services: ScriptedServices
+    directory: Path
+
+
+@pytest.fixture(scope="module")
+async def deployment(
+    server: WorkflowEnvironment, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Deployment]:
+    """A worker of its own process on the session's server."""
+    directory = tmp_path_factory.mktemp("deployment")
+    address = server.client.service_client.config.target_host
+    with ScriptedServices() as services, WorkerProcess(address, services, directory) as worker:
+        await eventually(lambda: "worker ready" in worker.log, "a worker", within_s=60)
+        yield Deployment(address, services, directory)
+    assert services.complaints == []
+
+
+@pytest.fixture
+def starter(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Command:
+    """The command line in this process, without terminals, with nothing set but where server and store are."""
+    for name in list(os.environ):
+        if name.startswith(FOREIGN_SETTINGS):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("TEMPORAL_ADDRESS", deployment.address)
+    monkeypatch.setenv("DEER_STORE", str(deployment.directory / "store"))
+    monkeypatch.setenv("DEER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Ran:
+        code = run_and_report(arguments)
+        written = capsys.readouterr()
+        assert not leaked_canaries(written.out + written.err)
+        return Ran(code, written.out, written.err)
+
+    return run
+
+
+@pytest.fixture
+def run_id() -> str:
+    """A name that no other run of the session has."""
+    return f"cli-{next(_numbers)}"
+
+
+@pytest.fixture
+def waiting(starter: Command, run_id: str) -> str:
+    """A run whose plan waits for a review."""
+    assert starter("research", "Compare heat pumps", "--id", run_id).code == 3
+    return run_id
+
+
+def test_a_question_becomes_a_saved_report(starter: Command, run_id: str, tmp_path: Path) -> None:
+    """With --json the status object is all of standard output, progress goes elsewhere and the report to a file."""
+    ran = starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--json")
+    assert ran.code == 0
+    assert ran.out.count("\n") == 1
+    assert (ran.status.id, ran.status.phase) == (run_id, Phase.COMPLETED)
+    assert ran.status.report is not None
+    assert ran.status.report.path == str(tmp_path / "data" / "reports" / f"{run_id}.md")
+    assert Path(ran.status.report.path).read_text(encoding="utf-8").strip() == ran.status.report.markdown.strip()
+    assert "coordinator → planner" in ran.err
+    assert f"report saved: {ran.status.report.path}" in ran.err
+    raw = json.loads(ran.out)
+    assert set(raw) == set(RunStatus.model_fields)
+    assert set(raw["handoffs"][0]) == {"at", "from", "to", "reason"}
+
+
+def test_a_pipe_gets_the_report_and_nothing_else(starter: Command, run_id: str, tmp_path: Path) -> None:
+    """Without --json and terminal, standard output is the raw Markdown report; --output names its file."""
+    target = tmp_path / "mine.md"
+    ran = starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--output", str(target))
+    assert ran.code == 0
+    assert ran.out.startswith("# ")
+    assert target.read_text(encoding="utf-8") == ran.out
+    assert starter("report", run_id).out == ran.out
+
+
+def test_a_plan_waits_and_says_how_to_answer(starter: Command, run_id: str) -> None:
+    """Without a terminal the plan and the two commands that answer it are printed; the code is 3 and the run waits."""
+    ran = starter("research", "Compare heat pumps", "--id", run_id)
+    assert ran.code == 3
+    assert f"approve {run_id}" in ran.out
+    assert f"edit {run_id} --feedback" in ran.out
+    assert "subject-a1" in ran.out
+    again = starter("follow", run_id, "--json")
+    assert (again.code, again.status.phase) == (3, Phase.AWAITING_REVIEW)
+    listed = as_json(starter("list", "--json").out)
+    assert isinstance(listed, list)
+    assert listed[0]["phase"] == "awaiting_review"
+    assert {"id": run_id, "phase": "awaiting_review", "question": "Compare heat pumps"}.items() <= next(
+        run for run in listed if run["id"] == run_id
+    ).items()
+    starter("cancel", run_id)
+
+
+def test_what_was_approved_is_what_runs(starter: Command, waiting: str, deployment: Deployment, tmp_path: Path) -> None:
+    """A plan edited from `show` replaces the old one, an old revision is refused, the approved plan is carried out."""
+    plan = json.loads(starter("show", waiting, "--json").out)["plan"]
+    plan["steps"] = [{**plan["steps"][0], "title": "Only this", "description": "Only subject-k77"}]
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan), encoding="utf-8")
+    assert starter("edit", waiting, "--plan", str(path)).code == 0
+    refused = starter("approve", waiting, "--revision", "1")
+    assert refused.code == 2
+    assert "1" in refused.error
+    assert starter("approve", waiting, "--revision", "2").code == 0
+    ended = starter("follow", waiting, "--json")
+    assert (ended.code, ended.status.phase) == (0, Phase.COMPLETED)
+    assert ended.status.plan is not None
+    assert [step.title for step in ended.status.plan.steps] == ["Only this"]
+    searches = [call.body["query"] for call in deployment.services.log.calls("search")]
+    assert "facts on subject-k77" in searches
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ('{"title": "x", "steps": []}', "steps"),
+        ("title: x\nsteps: [{title: a, step_type: magic}]", "steps.0.step_type"),
+        ("title: x\nsteps:\n- {title: a, step_type: research, depends_on: [s9]}", "steps.0.depends_on"),
+        ("title: [", "line 1"),
+    ],
+)
+def test_a_plan_with_errors_is_refused_and_the_old_one_kept(
+    starter: Command, waiting: str, tmp_path: Path, text: str, field: str
+) -> None:
+    """The error line names the field, the code is 2, and the plan that waited still waits."""
+    path = tmp_path / "plan.yaml"
+    path.write_text(text, encoding="utf-8")
+    refused = starter("edit", waiting, "--plan", str(path))
+    assert refused.code == 2
+    assert field in refused.error
+    kept = starter("show", waiting, "--json").status
+    assert (kept.phase, kept.plan and kept.plan.revision) == (Phase.AWAITING_REVIEW, 1)
+    starter("cancel", waiting)
+
+
+def test_a_change_in_words_brings_a_new_plan(starter: Command, waiting: str) -> None:
+    """`edit --feedback` re-plans; the new revision waits."""
+    assert starter("edit", waiting, "--feedback", "only costs").code == 0
+    after = starter("follow", waiting, "--json")
+    assert (after.code, after.status.plan and after.status.plan.revision) == (3, 2)
+    starter("cancel", waiting)
+
+
+def test_a_cancelled_run_is_over_and_readable(starter: Command, waiting: str) -> None:
+    """`cancel` is taken at once; `follow` then ends with 1, `show` tells the phase, and nothing more is taken."""
+    assert starter("cancel", waiting).code == 0
+    ended = starter("follow", waiting, "--json")
+    assert (ended.code, ended.status.phase) == (1, Phase.CANCELLED)
+    assert starter("show", waiting, "--json").status.phase is Phase.CANCELLED
+    for late in (["approve", waiting], ["edit", waiting, "--feedback", "x"], ["cancel", waiting], ["retry", waiting]):
+        refused = starter(*late)
+        assert refused.code == 2
+        assert f"{waiting} has already finished (cancelled)" in refused.error
+    no_report = starter("report", waiting)
+    assert (no_report.code, "no report (cancelled" in no_report.error) == (2, True)
+
+
+def test_a_name_belongs_to_one_request(starter: Command, run_id: str) -> None:
+    """The same request under the same name attaches to its run; another one is refused."""
+    first = starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--json")
+    again = starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--json")
+    assert (again.code, again.status.report) == (0, first.status.report)
+    for other in (["Compare boilers", "--auto-accept"], ["Compare heat pumps"]):
+        refused = starter("research", *other, "--id", run_id)
+        assert refused.code == 2
+        assert f"{run_id} is already in use" in refused.error
+
+
+def test_the_report_has_its_formats(starter: Command, run_id: str) -> None:
+    """Markdown and JSON are there; the JSON has the claims and sources that the report rests on."""
+    starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--detach")
+    starter("follow", run_id)
+    for arguments in (["--format", "json"], ["--json"]):
+        read = json.loads(starter("report", run_id, *arguments).out)
+        assert {"id", "question", "markdown", "path", "claims", "sources"} == set(read)
+        assert read["claims"][0]["check"] == "verified"
+        assert any(source["cited"] for source in read["sources"])
+
+
+def test_a_detached_run_goes_on_by_itself(starter: Command, run_id: str) -> None:
+    """`--detach` prints the name, with --json the status object, and does not wait."""
+    ran = starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--detach")
+    assert (ran.code, ran.out) == (0, f"{run_id}\n")
+    assert starter("follow", run_id).code == 0
+    shown = starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--detach", "--json")
+    assert shown.status.id == run_id
+
+
+def test_small_talk_is_answered(starter: Command, run_id: str, deployment: Deployment) -> None:
+    """An answer without research is printed as it is, with code 0."""
+    kept = deployment.services.scripts["coordinator"]
+    deployment.services.scripts["coordinator"] = lambda _: call_tool(
+        "direct_response", message="Hello to you.", locale="en-US"
+    )
+    try:
+        ran = starter("research", "Hello!", "--id", run_id)
+    finally:
+        deployment.services.scripts["coordinator"] = kept
+    assert (ran.code, ran.out) == (0, "Hello to you.\n")
+    assert starter("report", run_id).out == "Hello to you.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["show"], ["follow"], ["approve"], ["report"], ["cancel"], ["retry"], ["edit", "--feedback", "x"]],
+    ids=lambda arguments: str(arguments[0]),
+)
+def test_an_unknown_run_is_not_found(starter: Command, arguments: list[str]) -> None:
+    """Every command on a run that does not exist ends with 4 and one line that says so."""
+    ran = starter(arguments[0], "nobody", *arguments[1:])
+    assert ran.code == 4
+    assert "no run named nobody" in ran.error
+
+
+@pytest.mark.parametrize("name", ["", "..", "../../etc/passwd", "x" * 2_000, "a b\nc"])
+def test_a_name_that_no_run_has_is_not_found(starter: Command, name: str) -> None:
+    """Whatever stands in the place of a name, it is looked up and not found."""
+    ran = starter("show", name)
+    assert ran.code == 4
+    assert len(ran.error) < 200
+
+
+def test_show_is_for_people_too(starter: Command, waiting: str) -> None:
+    """Without --json a page is printed: what waits, the plan, and what to type."""
+    ran = starter("show", waiting)
+    assert ran.code == 0
+    for words in ("awaiting_review", "Compare heat pumps", "Plan 1", "subject-a1", f"approve {waiting}"):
+        assert words in ran.out
+    assert waiting in starter("list").out
+    starter("cancel", waiting)
+
+
+def test_no_server_is_said_at_once(starter: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing listens, every command ends with 5 and one line that names the address."""
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:9")
+    for arguments in (["research", "Why?"], ["list"], ["show", "r1"]):
+        ran = starter(*arguments)
+        assert ran.code == 5
+        assert "127.0.0.1:9" in ran.error

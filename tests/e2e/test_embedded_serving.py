@@ -1,0 +1,81 @@
+"""The embedded server alone, and in the background, by the product's own commands."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deer.models import Phase, RunStatus
+from deer.providers.files import FileStore
+from tests.e2e.programs import PATIENCE_S, Programs
+from tests.eventually import eventually
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
+
+
+@pytest.fixture
+def programs(temporal: str, tmp_path: Path) -> Iterator[Programs]:
+    """Programs on a data directory of this test."""
+    with Programs(tmp_path / "data") as started:
+        yield started
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_server_ends_within_ten_seconds_of_sigterm(programs: Programs) -> None:
+    """`server --port` listens there whatever TEMPORAL_ADDRESS says, needs no store, and leaves nothing running.
+
+    While it runs, a server for the same data on another port is refused in one line.
+    """
+    port, settings = free_port(), {"TEMPORAL_ADDRESS": "elsewhere.invalid:7233"}
+    server = programs.start("starter.py", "server", "--port", str(port), settings=settings)
+    assert server.stdout is not None
+    assert f"127.0.0.1:{port}" in server.stdout.readline()
+    code, out, err = programs.run("starter.py", "server", "--port", str(free_port()))
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert f"already runs at 127.0.0.1:{port}" in err
+    server.terminate()
+    assert server.wait(timeout=10) == 0
+    assert programs.server is None
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+async def test_detached_run_goes_on_in_the_background_while_it_can(programs: Programs) -> None:
+    """With `--detach` commands return at once, and a process of its own carries the run on.
+
+    That process and its server end when the run waits for a person, and again when it has ended.
+    """
+    store = FileStore(programs.data_dir / "store")
+    code, out, err = programs.run("starter.py", "research", "How do workers poll?", "--detach", "--id", "away")
+    assert (code, out.strip()) == (0, "away"), err
+    await eventually(lambda: not programs.server, "the end of the background process and its server", PATIENCE_S)
+    code, out, err = programs.run("starter.py", "approve", "away", "--detach")
+    assert (code, out.strip()) == (0, "away"), err
+    await eventually(lambda: not programs.server, "the end of the second background process", PATIENCE_S)
+    record = RunStatus.model_validate_json(await store.read_entry("runs/away") or "")
+    assert record.phase is Phase.COMPLETED
+    assert record.report is not None
+
+
+async def test_serve_carries_runs_on_until_it_is_stopped(programs: Programs) -> None:
+    """`serve` works for runs of other commands, stays when they have ended, and exits 0 on SIGTERM."""
+    serve = programs.start("starter.py", "serve")
+    assert serve.stdout is not None
+    assert "serving" in serve.stdout.readline()
+    await eventually(lambda: programs.server and programs.server.has_worker, "the worker", PATIENCE_S)
+    code, out, err = programs.run("starter.py", "research", "How do workers poll?", "--auto-accept")
+    assert code == 0, err
+    assert out.startswith("# ")
+    assert serve.poll() is None
+    os.kill(serve.pid, signal.SIGTERM)
+    assert serve.wait(timeout=PATIENCE_S) == 0
+    await programs.server_ended()

@@ -1,0 +1,131 @@
+"""The agent loop of a step: what it may do wrong, how often, and what comes of it."""
+
+import pytest
+
+from deer.models import Phase, RunStatus, StepStatus
+from tests.eventually import eventually
+from tests.running import Runs, children_in
+from tests.scripted import ScriptedServices, Text, ToolCall, ToolCalls, call_tool
+from tests.scripted.replies import Answer, Failure
+from tests.scripted.roles import plan_of, research_step
+
+SUBMIT = call_tool("submit_finding", summary="Found at last.", claims=[])
+SEARCH = call_tool("web_search", query="facts on subject-a1")
+
+
+def one_step(scripted: ScriptedServices, *answers: Answer, need_search: bool = False) -> None:
+    """A plan of one research step, whose agent answers this."""
+    scripted.scripts["planner"] = plan_of({**research_step("subject-a1"), "need_search": need_search})
+    scripted.scripts["researcher"] = answers
+
+
+def the_step(status: RunStatus) -> tuple[StepStatus, str | None, str | None]:
+    """Status, finding and reason of the only step."""
+    assert status.plan
+    [step] = status.plan.steps
+    return step.status, step.finding, step.reason
+
+
+async def test_bad_tool_calls_are_told_and_the_step_goes_on(runs: Runs, scripted: ScriptedServices) -> None:
+    """Of several calls in a turn each gets one reply under its id: a bad one its error, a good one its result."""
+    several = ToolCalls(
+        (
+            ToolCall("web_search", {"query": "facts on subject-a1"}),
+            ToolCall("web_search", '{"query": "a'),
+            ToolCall("search_web", {"query": "x"}),
+            ToolCall("read_page", {"url": "http://10.0.0.5/"}),
+        )
+    )
+    one_step(scripted, several, SUBMIT)
+    status = await runs.complete()
+    assert the_step(status) == (StepStatus.DONE, "Found at last.", None)
+    assert scripted.log.count("search") == 2  # the background search and the good call
+    told = [m["content"] for m in scripted.log.calls("researcher")[1].messages if m["role"] == "tool"]
+    assert len(told) == 4
+    assert "subject-a1" in told[0]
+    assert "not valid JSON" in told[1]
+    assert "read_page, submit_finding, web_search" in told[2]
+    assert "error" in told[3]
+
+
+async def test_an_empty_answer_is_asked_for_once_more(runs: Runs, scripted: ScriptedServices) -> None:
+    """A reply of nothing costs one more call; a second one fails the step, and the run goes on."""
+    one_step(scripted, Text(None), SUBMIT)
+    assert the_step(await runs.complete())[0] is StepStatus.DONE
+    assert "Your last reply was empty" in scripted.log.calls("researcher")[1].text
+
+    scripted.reset()
+    one_step(scripted, Text(None), Text("  "), SUBMIT)
+    status = await runs.complete("And what is the other value?")
+    assert the_step(status) == (StepStatus.FAILED, None, "no result")
+    assert status.phase is Phase.COMPLETED_WITH_GAPS
+    assert status.report
+    assert "None" not in status.report.markdown
+
+
+async def test_a_researcher_that_must_search_is_reminded_once(runs: Runs, scripted: ScriptedServices) -> None:
+    """A finding without the search that was required is sent back once; then it stands, with a notice."""
+    one_step(scripted, SUBMIT, SEARCH, SUBMIT, need_search=True)
+    status = await runs.complete()
+    assert the_step(status)[0] is StepStatus.DONE
+    assert status.notices == ()
+    assert scripted.log.count("researcher") == 3
+
+    scripted.reset()
+    one_step(scripted, SUBMIT, need_search=True)
+    status = await runs.complete("And what is the other value?")
+    assert the_step(status)[0] is StepStatus.DONE
+    assert scripted.log.count("researcher") == 2
+    assert any("had to search and did not" in notice for notice in status.notices)
+
+
+async def test_a_finding_that_cannot_be_read_is_told_to_the_model(runs: Runs, scripted: ScriptedServices) -> None:
+    """`submit_finding` with a broken argument gets its error like any tool call."""
+    one_step(scripted, call_tool("submit_finding", summary="", claims=[]), SUBMIT)
+    assert the_step(await runs.complete()) == (StepStatus.DONE, "Found at last.", None)
+    assert "summary" in scripted.log.calls("researcher")[1].messages[-1]["content"]
+
+
+async def test_the_turn_limit_is_that_many_tool_rounds(runs: Runs, scripted: ScriptedServices) -> None:
+    """After `max_turns` rounds of tools one call without tools sums up, and the reader is told."""
+    one_step(scripted, SEARCH, SEARCH, SEARCH, Text("In short: little was found."))
+    status = await runs.complete(max_turns=3)
+    calls = scripted.log.calls("researcher")
+    assert [bool(call.tools) for call in calls] == [True, True, True, False]
+    assert the_step(status) == (StepStatus.DONE, "In short: little was found.", None)
+    assert any("all of its 3 turns" in notice for notice in status.notices)
+
+
+async def test_the_same_search_is_paid_for_once(runs: Runs, scripted: ScriptedServices) -> None:
+    """What the run has asked before is answered from its store, in any step."""
+    one_step(scripted, SEARCH, SEARCH, SUBMIT)
+    status = await runs.complete(look_around=False)
+    assert scripted.log.count("search") == status.usage.searches == 1
+
+
+async def test_a_failing_search_is_told_to_the_agent(runs: Runs, scripted: ScriptedServices) -> None:
+    """A search that fails for good is an error that the agent reads, never an empty success."""
+    scripted.fail("search", Failure(400, {"detail": {"error": "scripted refusal"}}), times=9)
+    one_step(scripted, SEARCH, Text("Nothing could be searched."))
+    status = await runs.complete(look_around=False)
+    assert the_step(status)[0] is StepStatus.DONE
+    assert "error" in scripted.log.calls("researcher")[1].messages[-1]["content"]
+    assert status.sources == ()
+
+
+@pytest.mark.parametrize("kind", ["cancel", "terminate"])
+async def test_a_step_stopped_from_outside_costs_only_itself(runs: Runs, scripted: ScriptedServices, kind: str) -> None:
+    """Cancelling or terminating a step's workflow in Temporal's UI skips or fails that step; the run goes on."""
+    gate = scripted.hold("researcher")
+    run = await runs.start("What is the value?", auto_accept=True)
+    await eventually(lambda: bool(gate.caught), "a researcher's call")
+    [child] = children_in(await run.events())
+    handle = runs.client.get_workflow_handle(child)
+    await (handle.cancel() if kind == "cancel" else handle.terminate())
+    status = await run.end()
+    assert status.phase is Phase.COMPLETED_WITH_GAPS
+    assert status.plan
+    first = status.plan.steps[0]
+    assert first.status is (StepStatus.SKIPPED if kind == "cancel" else StepStatus.FAILED)
+    assert first.reason
+    assert status.plan.steps[1].status is StepStatus.DONE
