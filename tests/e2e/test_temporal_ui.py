@@ -49,7 +49,7 @@ def last_turn_on_boilers(call: Call) -> bool:
 
 async def caught(gate: Gate) -> None:
     """Wait until a call is held."""
-    await eventually(lambda: bool(gate.caught), "a held call")
+    assert await eventually(lambda: bool(gate.caught), "a held call")
 
 
 async def at_revision(run: Run, revision: int) -> None:
@@ -59,7 +59,7 @@ async def at_revision(run: Run, revision: int) -> None:
         status = await run.status()
         return status.phase is Phase.AWAITING_REVIEW and bool(status.plan and status.plan.revision == revision)
 
-    await eventually(look, f"revision {revision}")
+    assert await eventually(look, f"revision {revision}")
 
 
 async def test_the_ui_shows_question_plan_steps_and_every_call(

@@ -23,7 +23,6 @@ PLAN = plan_of(
     analysis_step(title="Compare the yearly costs"),
     title="Running costs of heat pumps and gas boilers",
 )
-LATENCIES = Setup(model_latency_s=1.5, search_latency_s=0.8, page_latency_s=0.5)
 
 
 def reporter(call: Call) -> Answer:
@@ -37,6 +36,7 @@ def reporter(call: Call) -> Answer:
 
 async def take(services: ScriptedServices, deployed: Deployment, page: Page) -> None:
     """Save one picture of a run at work, and one of a finished run."""
+    services.setup = Setup(model_latency_s=1.5, search_latency_s=0.8, page_latency_s=0.5)
     services.scripts |= {"planner": PLAN, "reporter": reporter}
     await page.set_viewport_size({"width": 1480, "height": 1240})
     ui = WebUi(page, deployed.address)
@@ -63,7 +63,7 @@ async def main() -> int:
     if chromium is None:
         sys.stderr.write("Chromium is not installed\n")
         return 1
-    with ScriptedServices(LATENCIES) as services, tempfile.TemporaryDirectory() as directory:
+    with ScriptedServices() as services, tempfile.TemporaryDirectory() as directory:
         async with browser_page(chromium) as page, deployment(services, Path(directory)) as deployed:
             await take(services, deployed, page)
     return 0
