@@ -34,21 +34,6 @@ EAGER_ACTIVITIES = 8
 SEARCH_TIMEOUT = timedelta(seconds=60)
 PAGE_TIMEOUT = timedelta(seconds=30)
 
-WORKFLOW_BUGS = [
-    TypeError,
-    ValueError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-    RuntimeError,
-]
-"""Errors of our own making that end a run as failed.
-
-Not `Exception`: that covers what replay raises after a deploy that changed a workflow, and would end every run that
-waits. Such a run stays open until a fitting worker comes.
-"""
-
 
 class _Closable(Protocol):
     async def aclose(self) -> None: ...
@@ -94,6 +79,7 @@ def _worker(settings: Settings, client: Client, activities: Activities) -> "Work
     from temporalio.worker import Worker
     from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
+    from workflows.policies import BUGS
     from workflows.research import Research
     from workflows.step import Step
 
@@ -106,7 +92,7 @@ def _worker(settings: Settings, client: Client, activities: Activities) -> "Work
             # Shared between runs, not loaded anew for each; the architecture test proves that they do not act.
             restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
         ),
-        workflow_failure_exception_types=WORKFLOW_BUGS,
+        workflow_failure_exception_types=list(BUGS),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         max_cached_workflows=CACHED_WORKFLOWS,
         max_concurrent_activities=settings.max_concurrent_activities,
@@ -260,12 +246,15 @@ async def work_until_stopped(settings: Settings) -> None:
 def main() -> int:
     """Work until a stop signal; the exit code."""
     from deer.cli.exits import exit_of_error, one_line
+    from deer.cli.interrupts import INTERRUPTED
 
     try:
         asyncio.run(work_until_stopped(load_settings()))
     except DeerError as error:
         sys.stderr.write(f"error: {one_line(str(error))}\n")
         return exit_of_error(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED  # before there was any call in flight
     return 0
 
 

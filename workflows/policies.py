@@ -65,3 +65,10 @@ STORE = ActivityConfig(
 
 STEP_EXECUTION_TIMEOUT = timedelta(days=30)
 """A step may be held until a person comes back; it does not wait for ever on nobody."""
+
+BUGS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, RuntimeError)
+"""Errors of our own making, which end a run as failed.
+
+Not `Exception`: that covers what replay raises after a deploy that changed a workflow, and would end every run that
+waits. Such a run stays open until a fitting worker comes.
+"""

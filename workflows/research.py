@@ -73,6 +73,9 @@ class Research(OpenRun):
         except RunFailed as failure:
             await self._end(Phase.FAILED, str(failure))
             raise ApplicationError(str(failure), type="ResearchFailed", non_retryable=True) from failure
+        except policies.BUGS as bug:
+            await self._end(Phase.FAILED, f"a fault of the program: {type(bug).__name__}: {bug}")
+            raise
         except (asyncio.CancelledError, FailureError) as error:
             if not is_cancelled_exception(error):
                 raise
@@ -138,15 +141,22 @@ class Research(OpenRun):
             brief = flow.planner_brief(self._state, workflow.now().date(), rejected)
             rules = self._state.rules.model_copy(update={"excess_is_cut": len(rejected) == MAX_REASKS})
             request = PlanRequest(brief=brief, rules=rules)
-            reply = await self._ask(ModelActivities.write_plan, request, "planner")
+            try:
+                reply = await self._call(ModelActivities.write_plan, request, policies.MODEL, "planner")
+            except ServiceError as error:
+                self._lack_plan(f"the planner could not be asked: {error}")
+                return
             self._state.spend(reply.usage)
             if reply.draft is not None:
                 self._state.propose(workflow.now(), reply.draft, "planner")
                 return
             rejected = (*rejected, RejectedReply(reply=reply.reply, error=reply.error or ""))
             self._state.record(workflow.now(), f"the plan was not usable: {reply.error}")
-        reason = f"the planner's {len(rejected)} replies gave no plan: {rejected[-1].error}"
         self._state.notice(workflow.now(), f"the planner's last reply: {preview_of(shown(rejected[-1].reply))}")
+        self._lack_plan(f"the planner's {len(rejected)} replies gave no plan: {rejected[-1].error}")
+
+    def _lack_plan(self, reason: str) -> None:
+        """There is no new plan: a plan before it still waits for review, without one the run has failed."""
         if self._state.plan is None:
             raise RunFailed(reason)
         self._state.notice(workflow.now(), f"{reason}; the plan before it still waits")

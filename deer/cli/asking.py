@@ -101,4 +101,4 @@ def _naming_the_option(error: ValidationError) -> InvalidInput:
         rule = f"one of {', '.join(ReportStyle)}"
     if field == "locale":
         rule = "write a language as en-US or zh-CN"
-    return InvalidInput(f"{complaint['input']!s} is not allowed: {rule[0].lower()}{rule[1:]}", option)
+    return InvalidInput(f"{str(complaint['input'])[:80]} is not allowed: {rule[0].lower()}{rule[1:]}", option)

@@ -125,6 +125,8 @@ class TemporalRun:
         self.id = run_id
 
     async def standing(self) -> Standing:
+        if not self.id:
+            raise no_such_run(self.id)
         with rpc_errors_named(self.id):
             return await standing_of(await self._handle.describe(rpc_timeout=QUERY_LIMIT))
 
@@ -221,7 +223,7 @@ def rpc_errors_named(run_id: str = "") -> Iterator[None]:
 def _named(error: RPCError, run_id: str) -> DeerError:
     if error.status is RPCStatusCode.NOT_FOUND and "already completed" in str(error):
         return Refused(f"run {run_id} has already finished")
-    if error.status is RPCStatusCode.NOT_FOUND:
+    if error.status is RPCStatusCode.NOT_FOUND or (run_id and error.status is RPCStatusCode.INVALID_ARGUMENT):
         return no_such_run(run_id)
     if error.status in _NOBODY_ANSWERED:
         who = f"run {run_id}: no worker" if run_id else "no Temporal server"
@@ -231,4 +233,4 @@ def _named(error: RPCError, run_id: str) -> DeerError:
 
 def no_such_run(run_id: str) -> NotFound:
     """The error for a run that neither Temporal nor the store knows."""
-    return NotFound(f"no run named {run_id}; `list` shows the runs there are")
+    return NotFound(f"no run named {run_id[:100] or '(nothing)'}; `list` shows the runs there are")

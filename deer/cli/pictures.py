@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from urllib.parse import quote
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -119,7 +120,7 @@ def ways_on(status: RunStatus) -> list[str]:
 
 def temporal_page(ui_address: str, run_id: str) -> str:
     """The run's page in the web interface of the embedded server."""
-    return f"{ui_address}/namespaces/default/workflows/{run_id}"
+    return f"{ui_address}/namespaces/default/workflows/{quote(run_id, safe='')}"
 
 
 def spending(usage: Usage) -> str:

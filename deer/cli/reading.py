@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from deer.cli.handles import RunHandle, Standing, no_such_run
-from deer.errors import NoServer, NotFound, Refused
+from deer.errors import InvalidInput, NoServer, NotFound, Refused
 from deer.models import Phase, RunStatus, TextRef, Usage
 from deer.ports import TextStore
 
@@ -45,12 +45,10 @@ def _sentence(text: str) -> str:
 
 async def read_record(store: TextStore, run_id: str) -> RunStatus | None:
     """The record that a run saved at its last stop or its end; None when there is none that can be read."""
-    saved = await store.read_entry(RECORD_PREFIX + run_id)
-    if saved is None:
-        return None
     try:
-        return RunStatus.model_validate_json(saved)
-    except ValidationError:
+        saved = await store.read_entry(RECORD_PREFIX + run_id)
+        return None if saved is None else RunStatus.model_validate_json(saved)
+    except (InvalidInput, ValidationError):  # a name that no entry can have, or a record of another version
         return None
 
 

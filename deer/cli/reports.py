@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 from deer.errors import Refused
 from deer.models import RunStatus
@@ -9,7 +10,7 @@ from deer.models import RunStatus
 
 def report_path(data_dir: Path, run_id: str) -> Path:
     """Where a run's report is saved unless a person names another file."""
-    return data_dir / "reports" / f"{run_id}.md"
+    return data_dir / "reports" / f"{quote(run_id, safe='')}.md"  # Temporal takes ids that name no file
 
 
 def save_text(path: Path, text: str) -> Path:

@@ -87,7 +87,7 @@ def test_a_question_becomes_a_saved_report(starter: Command, run_id: str, tmp_pa
     assert ran.status.report is not None
     assert ran.status.report.path == str(tmp_path / "data" / "reports" / f"{run_id}.md")
     assert Path(ran.status.report.path).read_text(encoding="utf-8").strip() == ran.status.report.markdown.strip()
-    assert "[s1] " in ran.err
+    assert "coordinator → planner" in ran.err
     assert f"report saved: {ran.status.report.path}" in ran.err
     raw = json.loads(ran.out)
     assert set(raw) == set(RunStatus.model_fields)
@@ -241,6 +241,14 @@ def test_an_unknown_run_is_not_found(starter: Command, arguments: list[str]) -> 
     ran = starter(arguments[0], "nobody", *arguments[1:])
     assert ran.code == 4
     assert "no run named nobody" in ran.error
+
+
+@pytest.mark.parametrize("name", ["", "..", "../../etc/passwd", "x" * 2_000, "a b\nc"])
+def test_a_name_that_no_run_has_is_not_found(starter: Command, name: str) -> None:
+    """Whatever stands in the place of a name, it is looked up and not found."""
+    ran = starter("show", name)
+    assert ran.code == 4
+    assert len(ran.error) < 200
 
 
 def test_show_is_for_people_too(starter: Command, waiting: str) -> None:

@@ -1,5 +1,6 @@
 """Commands against a server whose queue no worker polls."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from deer.cli.asking import build_request
 from deer.cli.following import Follower, Patience
 from deer.cli.handles import TemporalRun
 from deer.cli.starting import start_or_attach
-from deer.errors import NoServer, Refused
+from deer.errors import NoServer, NotFound, Refused
 from deer.models import Phase
 from deer.providers.files import FileStore
 from tests.e2e.commands import Program
@@ -82,13 +83,13 @@ async def test_a_terminated_run_is_failed_with_the_reason(lonely: TemporalRun, s
     )
 
 
-def test_research_is_refused_at_once_and_starts_nothing(server: WorkflowEnvironment, tmp_path: Path) -> None:
+async def test_research_is_refused_at_once_and_starts_nothing(server: WorkflowEnvironment, tmp_path: Path) -> None:
     """Without a worker `research` ends with 5 and the command that starts one, and leaves no run behind."""
     address = server.client.service_client.config.target_host
     program = Program(tmp_path, {"TEMPORAL_ADDRESS": address, "DEER_STORE": str(tmp_path / "store")})
-    ran = program.run("research", "Why?", "--id", "never-started", "--json")
+    ran = await asyncio.to_thread(program.run, "research", "Why?", "--id", "never-started", "--json")
     assert (ran.code, ran.out) == (5, "")
     assert "no worker" in ran.error
     assert "uv run worker.py" in ran.error
-    shown = program.run("show", "never-started")
-    assert shown.code == 4
+    with pytest.raises(NotFound):
+        await TemporalRun(server.client, "never-started").standing()

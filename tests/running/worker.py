@@ -25,7 +25,8 @@ from deer.providers.tavily import TavilySearch
 from tests.running.runs import Runs
 from tests.scripted import ScriptedServices
 from tests.scripted.canaries import MODEL_KEY, SEARCH_KEY
-from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT, WORKFLOW_BUGS
+from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT
+from workflows.policies import BUGS
 from workflows.research import Research
 from workflows.step import Step
 
@@ -80,7 +81,7 @@ def worker_with(client: Client, activities: Sequence[Callable[..., Any]], *, cac
         workflow_runner=SandboxedWorkflowRunner(
             restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
         ),
-        workflow_failure_exception_types=WORKFLOW_BUGS,
+        workflow_failure_exception_types=list(BUGS),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
         max_cached_workflows=cached_workflows,

@@ -19,6 +19,11 @@ def test_a_report_is_saved_whole_and_says_where(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_no_run_is_saved_outside_the_reports(tmp_path: Path) -> None:
+    """A run that was started elsewhere may have any name; its report still lands among the reports."""
+    assert report_path(tmp_path, "../../etc/x").parent == tmp_path / "reports"
+
+
 def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     """`--output /dev/null` leaves the device what it is."""
     link = tmp_path / "null"
