@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from deer.providers.terms import CJK, CJK_DIGITS, STOP_WORDS, folded, pairs, terms, tokens
 
 _FOCUS_WEIGHT = 2
+_LAST_SPACED_LETTER = 0x2FFF
 
 MIN_COVERAGE = 0.5
 """A text answers when it holds at least this share of what was asked, rare words weighing more."""
@@ -47,6 +48,7 @@ _MEASURED = {
 """Words that ask for a figure, and the nouns under which documents give it."""
 
 _NOUNS_OF = {word: terms(nouns) for words, nouns in _MEASURED.items() for word in words.split()}
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
 _SENTENCE_START = re.compile(r"(?:^|[.?!:。？！：]\s*)$")
 _OF_SUBJECT = re.compile(
     r"\b(?:what|which)\s+(?:is|are|was|were)\b[^?.!]*?\b(?:of|for)\s+(?P<subject>[^?.!,;]+)", re.IGNORECASE
@@ -59,7 +61,7 @@ class Asked:
     """The terms of a question.
 
     `weak` terms count only where a text has them: numbers, pairs that join two Chinese words, measuring adjectives
-    and their nouns.
+    and their nouns, and what stands in brackets.
     `names` are groups of terms of which the rarest must be known: capitalised words, codes, quoted words.
     `subject`: terms of what the question asks something of; empty when it does not show.
     `focus`: terms behind a colon, as in "heat pumps: noise", which say what is asked of what stands before it.
@@ -97,6 +99,12 @@ class Asked:
         keys = (min(name, key=lambda term: (frequency(term), term)) for name in self.names)
         return frozenset(key for key in keys if frequency(key))
 
+    def subject_key(self, frequency: Callable[[str], int]) -> str | None:
+        """The rarest known pair of a Chinese subject, which tells its name from similar ones; None for others."""
+        known = [term for term in self.subject if len(term) == 2 and frequency(term) and term not in self.weak]
+        is_cjk = any(ord(term[0]) > _LAST_SPACED_LETTER for term in known)
+        return min(known, key=lambda term: (frequency(term), term)) if is_cjk else None
+
     def is_foreign(self, frequency: Callable[[str], int]) -> bool:
         """Whether the texts behind `frequency` (in how many a term stands) do not know what this is about."""
         if not any(frequency(term) for term in self.terms):
@@ -132,8 +140,10 @@ def asked(question: str) -> Asked:
                 weak.update((*token.terms, *nouns))
             weak.update(term for term in token.terms if token.text[0].isdigit())
     found = found or dict.fromkeys(terms(question))
+    focus = _focus(question)
+    weak.update(terms(" ".join(_IN_BRACKETS.findall(question))))
     weak = set() if weak.issuperset(found) else weak
-    return Asked(tuple(found), frozenset(weak), tuple(_names(question)), _subject(question), _focus(question))
+    return Asked(tuple(found), frozenset(weak), tuple(_names(question, bool(focus))), _subject(question), focus)
 
 
 def rarity(frequency: int, texts: int) -> float:
@@ -145,9 +155,12 @@ def _cjk_runs(run: str) -> list[str]:
     return [part for part in _CJK_STOPS.split(run) if part]
 
 
-def _names(question: str) -> Iterator[tuple[str, ...]]:
-    """Runs of capitalised words inside sentences, codes with digits, acronyms, quoted words."""
-    text = folded(question)
+def _names(question: str, has_focus: bool) -> Iterator[tuple[str, ...]]:
+    """Runs of capitalised words inside sentences, codes with digits, acronyms, quoted words.
+
+    The first word of a sentence has its capital for another reason, but not that of "Oslo: harbour".
+    """
+    text = _IN_BRACKETS.sub("", folded(question))
     for match in _QUOTED.finditer(text):
         if quoted := terms(match["name"]):
             yield tuple(quoted)
@@ -158,7 +171,8 @@ def _names(question: str) -> Iterator[tuple[str, ...]]:
     name_end = -1
     for token in words:
         is_code = any(c.isdigit() for c in token.text) and any(c.isalpha() for c in token.text)
-        is_capital = token.text[:1].isupper() and not is_title_case and not _SENTENCE_START.search(text[: token.start])
+        begins = _SENTENCE_START.search(text[: token.start]) and not (has_focus and token.start == 0)
+        is_capital = token.text[:1].isupper() and not is_title_case and not begins
         is_acronym = len(token.text) > 1 and token.text.isupper() and not is_title_case
         if not (is_code or is_capital or is_acronym):
             continue

@@ -6,7 +6,7 @@ _EDGES = " .…!,。！"
 _FEWEST_LETTERS = 10
 _WALL_CHARS = 400
 _ERROR_CHARS = 200
-_ARTICLE_CHARS = 1000
+_ARTICLE_CHARS = 600
 """An article about an error may have the error as its title; it is longer than the error's own page."""
 
 _PARTS = re.compile(r"\s+[|–—·:»-]\s+|\s*[|–—·»]\s*")

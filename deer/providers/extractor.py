@@ -16,6 +16,7 @@ from deer.models.texts import Model
 _PROGRAM = "deer.providers.extraction"
 _ROOT = Path(__file__).parents[2]
 _MAX_ANSWER_BYTES = 4 * 1024 * 1024
+_WARMING_DEADLINE = timedelta(seconds=30)
 _SMALL_PAGE = b"<html><head><title>-</title></head><body><article><p>-</p></article></body></html>"
 
 
@@ -50,11 +51,14 @@ class Extractor:
     async def warm(self) -> None:
         """Start all processes, one after another so as to leave cores to others, and have each load its libraries."""
         for _ in range(self._count):
-            await self.extract(_SMALL_PAGE, BodyKind.HTML, None)
+            await self._extract(_SMALL_PAGE, BodyKind.HTML, None, max(self._deadline, _WARMING_DEADLINE))
 
     async def extract(self, body: bytes, kind: BodyKind, charset: str | None) -> Extracted:
         """The text of a body. Raises ServiceError (Unreadable) when it takes too long or cannot be parsed."""
-        seconds = self._deadline.total_seconds()
+        return await self._extract(body, kind, charset, self._deadline)
+
+    async def _extract(self, body: bytes, kind: BodyKind, charset: str | None, deadline: timedelta) -> Extracted:
+        seconds = deadline.total_seconds()
         head = json.dumps({"kind": kind, "charset": charset, "seconds": seconds, "bytes": len(body)}).encode()
         slot = await self._slots.get()
         try:

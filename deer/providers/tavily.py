@@ -78,9 +78,7 @@ class TavilySearch:
         return self._hits_of(found, query.max_results)
 
     async def _raise_refusal(self, response: httpx.Response) -> None:
-        """Judge an answer before the client does: it has one error for 403, 432 and 433, drops the headers, and
-        takes any JSON for results.
-        """
+        """Judge an answer before the client does, which has one error for 403, 432 and 433 and drops the headers."""
         await response.aread()
         if response.status_code == 200:
             if not isinstance(_json_of(response), Mapping):

@@ -24,6 +24,7 @@ CJK_DIGITS = "零〇一二三四五六七八九两十百千"
 # Two characters at least, one of them a digit: 十分 is a word and no number.
 _CJK_NUMERAL = re.compile(f"(?=[{CJK_DIGITS}]*[一二三四五六七八九两])(?=[{CJK_DIGITS}]*[十百千])[{CJK_DIGITS}]{{2,}}")
 _LEARNED_ENDING = re.compile(r"(?<=\w{4})(?:istic|ism|ency|ent|ance|ence|ancy|ant|ations?|ate)$|(?<=\w{5})ion$")
+_MADE_VERB = re.compile(r"(?<=\w{5})i[sz]$")
 _DEGREES = re.compile(r"\s?(?:°|度|degrees?\b)")
 _BELOW_ZERO = re.compile(r"(?:(?<![\w)])\s?[-−]|零下|minus )$")
 
@@ -143,6 +144,7 @@ def stem(word: str) -> str:
     if word.endswith("ly") and len(word) > 5:
         word = word[:-2]
     word = word.removesuffix("e") if len(word) > 3 else word
+    word = _MADE_VERB.sub("", word.removesuffix("y") if len(word) > 5 else word)
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
 
 

@@ -87,11 +87,13 @@ def _hits(indexes: Sequence[tuple[str, CollectionIndex]], wanted: Asked, limit: 
         return []
     weights = {term: rarity(frequency, passages) for term, frequency in frequencies.items()}
     names = wanted.known_names(lambda term: frequencies[term])
+    subject = wanted.subject_key(lambda term: frequencies[term])
     hits = [
         hit
         for collection, index in indexes
         for matches in _by_document(index.matches(wanted.terms, _MATCHES_LOOKED_AT))
         if not names or not names.isdisjoint(matches[0].document.terms)
+        if subject is None or subject in matches[0].document.terms
         if (hit := _hit(collection, matches, wanted, weights))
     ]
     return sorted(hits, key=lambda hit: (-(hit.score or 0), hit.url))[:limit]

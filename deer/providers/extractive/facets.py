@@ -55,10 +55,11 @@ _LIST_OF_SUBJECT = re.compile(
 )
 _LIST_AFTER_DE = re.compile(r"(?P<subject>[^，。？的]+)的(?P<aspects>[^，。？的]+(?:[、和与及][^，。？的]+)+)")
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w-]+(?: [A-Z0-9][\w-]*)*")
+_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|these|those)\b|[它其]", re.IGNORECASE)
 _NEXT_PHRASE = re.compile(r"\s(?:in|on|at|by|for|with|when|if|while|and|or|to|from|during)\s")
 _QUESTION_LEAD = re.compile(
     r"^(?:please\s+)?(?:what|which|how|who|when|where|why|tell|explain|describe|compare|list|give|show|is|are|was|were|do|"
-    r"does|did|can|the|a|an|me|us|about|much|many)\b\s*",
+    r"does|did|can|the|a|an|its|their|my|our|your|me|us|about|much|many)\b\s*",
     re.IGNORECASE,
 )
 _CJK_LEAD = re.compile(
@@ -112,7 +113,9 @@ def _clauses(topic: str) -> list[Facet]:
 
 def _names_subject(clause: str) -> bool:
     about = asked(clause)
-    return bool(about.names) or len(about.terms) > 3 or bool(about.subject)
+    if _PRONOUN.search(clause):
+        return False
+    return bool(about.names) or len(about.terms) > 2 or bool(about.subject)
 
 
 def _sides(topic: str) -> list[Facet]:
@@ -127,7 +130,7 @@ def _sides(topic: str) -> list[Facet]:
         about = _bare(match["about"] or "")
         about = about if asked(about).terms else ""
         if match.groupdict().get("field"):  # "in Temporal" says where the sides are found, not what is asked of them
-            return [Facet(_title(side), focused_query(about, side)) for side in sides]
+            return [Facet(_title(side), f"{side} ({about})" if about else side) for side in sides]
         return [Facet(_title(side), _side_query(side, about)) for side in sides]
     return _coordinated_names(topic)
 

@@ -1,7 +1,7 @@
 """Figures in claims, and those of the same unit from different sources side by side."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deer.models import Claim
@@ -62,28 +62,50 @@ def comparable_figures(question: str, claims: Sequence[Claim]) -> dict[str, list
     −15 °C at which something is asked, and not compared.
     """
     conditions = {figure.unit for figure in figures_of(Claim(text=question))}
-    aspects = _aspects(question)
+    fits = _relevance(question)
     by_unit: dict[str, dict[str, Figure]] = {}
     for claim in claims:
         for figure in figures_of(claim):
-            lead, joint, _ = claim.text.partition(TITLE_JOINT)
-            context = f"{lead} {figure.context}" if joint else figure.context
-            fits = not aspects.isdisjoint(terms(context)) if aspects else overlaps(question, context) >= _MIN_OVERLAP
-            if figure.unit in conditions or not fits:
-                continue
-            by_unit.setdefault(figure.unit, {}).setdefault(claim.quote, figure)
-    shared = {
-        unit: sorted(figures.values(), key=lambda figure: -figure.value)
-        for unit, figures in by_unit.items()
-        if len({figure.source_id for figure in figures.values()}) > 1 and len({f.value for f in figures.values()}) > 1
-    }
+            if figure.unit not in conditions and fits(claim, figure):
+                by_unit.setdefault(figure.unit, {}).setdefault(claim.quote, figure)
+    shared = {unit: alike for unit, figures in by_unit.items() if (alike := _of_one_thing(list(figures.values())))}
     room = MAX_FIGURES
     kept: dict[str, list[Figure]] = {}
     for unit in sorted(shared, key=lambda unit: -len({figure.source_id for figure in shared[unit]})):
         if len(shared[unit]) <= room:
-            kept[unit] = shared[unit]
+            kept[unit] = sorted(shared[unit], key=lambda figure: -figure.value)
             room -= len(shared[unit])
     return kept
+
+
+def _relevance(question: str) -> Callable[[Claim, Figure], bool]:
+    """Whether a figure is one of those that a question asks for."""
+    facets = facets_of((question,), (), ENGLISH)
+    queries = [query for facet in facets.found for query in facet.query.split(QUERY_SEPARATOR)]
+    aspects = frozenset(term for query in queries for term in asked(query).focus)
+
+    def fits(claim: Claim, figure: Figure) -> bool:
+        lead, joint, _ = claim.text.partition(TITLE_JOINT)
+        context = f"{lead} {figure.context}" if joint else figure.context
+        if aspects:
+            return not aspects.isdisjoint(terms(context))
+        return facets.are_sides or overlaps(question, context) >= _MIN_OVERLAP
+
+    return fits
+
+
+def _of_one_thing(figures: Sequence[Figure]) -> list[Figure]:
+    """Figures of one unit whose words some figure of another source shares; empty when they do not differ."""
+    words = {id(figure): {term for term in terms(figure.context) if not term[0].isdigit()} for figure in figures}
+    alike = [
+        figure
+        for figure in figures
+        if any(
+            other.source_id != figure.source_id and (words[id(figure)] & words[id(other)]) - {stem(figure.unit.lower())}
+            for other in figures
+        )
+    ]
+    return alike if len({figure.value for figure in alike}) > 1 else []
 
 
 def figure_table(figures: Mapping[str, Sequence[Figure]], titles: Mapping[str, str], phrases: Phrases) -> str:
@@ -95,13 +117,6 @@ def figure_table(figures: Mapping[str, Sequence[Figure]], titles: Mapping[str, s
             cells = (figure.written, figure.context, f"{title} [{figure.source_id}]".strip())
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows)
-
-
-def _aspects(question: str) -> frozenset[str]:
-    """The terms of what the question asks of its subjects, where it names both."""
-    facets = facets_of((question,), (), ENGLISH).found
-    queries = [query for facet in facets for query in facet.query.split(QUERY_SEPARATOR)]
-    return frozenset(term for query in queries for term in asked(query).focus)
 
 
 def _figure(claim: Claim, match: re.Match[str], number: str, unit: str) -> Figure:

@@ -79,18 +79,6 @@ class _Candidate:
     opening: frozenset[str]
     """Terms of the first sentence of its text, which often names what the whole text is about."""
 
-    def shares_words_with(self, other: "_Candidate") -> bool:
-        """Whether both quotes hold the same place of the same text."""
-        return self.seen is other.seen and self.start < other.end and other.start < self.end
-
-    @property
-    def end(self) -> int:
-        return self.sentence.position + len(self.sentence.quote)
-
-    @property
-    def start(self) -> int:
-        return self.end - len(self.quote)
-
     @property
     def in_context(self) -> frozenset[str]:
         """Its terms, with those of its heading and title."""
@@ -175,6 +163,7 @@ def overlaps(question: str, text: str) -> float:
 
 def _candidates(seen: SeenText) -> Iterator[_Candidate]:
     found = sentences_of(seen.text, is_csv=seen.url.lower().endswith(".csv"))
+    found = [sentence for sentence in found if sentence.text.rstrip(".。") != seen.title]
     if found and not seen.is_whole and found[-1].quote[-1] not in ".!?。！？|":
         found.pop()
     title_terms = frozenset(terms(seen.title))
@@ -235,11 +224,11 @@ def _distinct(ranked: Sequence[tuple[float, _Candidate]], limit: int, per_source
 
 
 def _alike(one: _Candidate, other: _Candidate) -> bool:
-    if one.quote in other.quote or other.quote in one.quote or one.shares_words_with(other):
+    if one.quote == other.quote:
         return True
     if one.sentence.is_row and other.sentence.is_row:
         return False
-    first, second = set(one.own_terms), set(other.own_terms)
+    first, second = set(terms(one.sentence.text)), set(terms(other.sentence.text))
     return len(first & second) > _TOO_ALIKE * len(first | second)
 
 

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from deer.models import Claim, FindingBrief, ReporterBrief, StepStatus, StepType, full
 from deer.providers.extractive.analyst import distinct_claims, verified
+from deer.providers.extractive.facets import focused_query
 from deer.providers.extractive.figures import comparable_figures, figure_table
 from deer.providers.extractive.phrases import Phrases, phrases_for
 from deer.providers.extractive.planner import description_queries
@@ -24,9 +25,12 @@ def write_report(brief: ReporterBrief) -> str:
     if not sections:
         looked_for = [phrases.looked_for, _bullets(empty)] if empty else []
         return "\n\n".join((*parts, phrases.not_covered, *looked_for)) + "\n"
-    parts.extend(f"## {_heading(heading)}\n\n{body}" for heading, body in sections)
+    written = [f"## {_heading(heading)}\n\n{body}" for heading, body in sections]
     if empty:
-        parts.append(f"## {phrases.gaps}\n\n{phrases.gap}\n\n{_bullets(empty)}")
+        gaps = f"## {phrases.gaps}\n\n{phrases.gap}\n\n{_bullets(empty)}"
+        # A reader must not take what was found beside the question for its answer.
+        written.insert(0 if brief.question in empty else len(written), gaps)
+    parts.extend(written)
     return "\n\n".join(parts) + "\n"
 
 
@@ -43,8 +47,8 @@ def _sections(brief: ReporterBrief, phrases: Phrases) -> tuple[list[tuple[str, s
         new = without_repetition(claims, written)
         if new:
             sections.append((finding.title, _paragraphs(_without_lead(new, finding.title))))
-        elif not claims and finding.status is StepStatus.DONE:
-            empty.append(_looked_for(brief, finding))
+        elif not claims and finding.status is StepStatus.DONE and (looked_for := _looked_for(brief, finding)):
+            empty.append(looked_for)
     if not sections and (claims_of_sources := _from_sources(brief)):
         sections.append((phrases.direct_answer, _paragraphs(claims_of_sources)))
         return sections, []
@@ -59,10 +63,16 @@ def _is_analysis(brief: ReporterBrief, finding: FindingBrief) -> bool:
 
 
 def _looked_for(brief: ReporterBrief, finding: FindingBrief) -> str:
-    """What a step searched for, in the words of its search where this program's planner wrote it."""
+    """What a step searched for, in the words of its search where this program's planner wrote it.
+
+    Empty for a step that asked an article of the background about the question: its silence is no gap.
+    """
     steps = brief.plan.steps if brief.plan else ()
     description = next((step.description for step in steps if step.id == finding.step_id), "")
-    return "; ".join(description_queries(description, brief.locale)) or finding.title
+    queries = description_queries(description, brief.locale)
+    if any(query == focused_query(finding.title, brief.question) for query in queries):
+        return ""
+    return "; ".join(queries) or finding.title
 
 
 def _without_lead(claims: Sequence[Claim], heading: str) -> list[Claim]:

@@ -11,7 +11,7 @@ MAX_QUOTE_CHARS = 440
 """Longer sentences are not quoted: they are lists, logs or lines without an end. With a title in front, the text of a
 claim stays below the 600 characters that a claim may have."""
 
-_MIN_CHARS, _MIN_CJK_CHARS = 12, 8
+_MIN_CHARS, _MIN_DENSE_CHARS = 12, 8
 _HEADING = re.compile(r"^#{1,6}\s+(?P<text>\S.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
@@ -99,7 +99,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _is_quotable(sentence: Sentence) -> bool:
-    shortest = _MIN_CJK_CHARS if is_cjk(sentence.quote) else _MIN_CHARS
+    shortest = _MIN_DENSE_CHARS if sentence.is_row or is_cjk(sentence.quote) else _MIN_CHARS
     if not shortest <= len(sentence.quote) <= MAX_QUOTE_CHARS or _CONTROLS.search(sentence.quote):
         return False
     return sentence.is_row or not sentence.quote.rstrip("*_").endswith((":", "："))

@@ -220,10 +220,11 @@ async def test_silence_and_absence_are_unavailable() -> None:
         yield b""
 
     async with tavily(always(Reply(chunks=never())), seconds=0.2) as (engine, server):
+        address = server.url
         with pytest.raises(ServiceError, match=r"did not answer within 0\.2 s") as late:
             await engine.search(QUERY)
         quiet.set()
-    absent = TavilySearch(KEY, server.url, timedelta(seconds=2))
+    absent = TavilySearch(KEY, address, timedelta(seconds=2))
     with pytest.raises(ServiceError, match="cannot be reached") as gone:
         await absent.search(QUERY)
     await absent.aclose()
