@@ -246,12 +246,15 @@ async def work_until_stopped(settings: Settings) -> None:
 def main() -> int:
     """Work until a stop signal; the exit code."""
     from deer.cli.exits import exit_of_error, one_line
+    from deer.cli.interrupts import INTERRUPTED
 
     try:
         asyncio.run(work_until_stopped(load_settings()))
     except DeerError as error:
         sys.stderr.write(f"error: {one_line(str(error))}\n")
         return exit_of_error(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED  # before there was any call in flight
     return 0
 
 

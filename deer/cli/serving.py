@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -17,13 +17,13 @@ from temporalio.service import RPCError
 from deer.cli.interrupts import beside, say, signals_stop
 from deer.cli.session import KEEP_CLOSED_RUNS, SERVER_PATIENCE, keep_server, open_session
 from deer.config import Settings
-from deer.devserver import ServerHold, hold_server, recorded_server, spawn_in_own_session
+from deer.devserver import ServerClient, ServerHold, hold_server, recorded_server, spawn_in_own_session
 from deer.errors import NoServer, SettingsError
 from deer.models import Phase
 from deer.temporal import RESEARCH_PHASE, connect, keep_closed_runs
 
 STARTER = Path(__file__).parents[2] / "starter.py"
-_LAUNCH_PATIENCE = timedelta(seconds=30)
+_LAUNCH_PATIENCE = timedelta(seconds=60)
 _LOOK_EVERY = timedelta(seconds=1)
 _LAUNCH_LOOK_EVERY = timedelta(milliseconds=50)
 _OPEN_RUNS = "WorkflowType = 'Research' AND ExecutionStatus = 'Running'"
@@ -80,18 +80,19 @@ async def launch_background_serve(settings: Settings) -> None:
     Returns once that process counts as a client, so that the server outlives this one. Does nothing when there is
     such a process already. Raises NoServer when it does not start.
     """
-    if _carrier(settings.data_dir) is not None:
+    if any(client.carries_on for client in _live_clients(settings.data_dir)):
         return
     log = settings.data_dir / "serve.log"
+    said_before = log.stat().st_size if log.exists() else 0
     env = {**os.environ, "DEER_DATA_DIR": str(settings.data_dir)}
     served = spawn_in_own_session([sys.executable, str(STARTER), "serve", "--until-idle"], env=env, log=log)
     deadline = time.monotonic() + _LAUNCH_PATIENCE.total_seconds()
-    while _carrier(settings.data_dir) is None:
+    # Not until it says that it carries on: with nothing to do it takes that back at once.
+    while all(client.pid != served.pid for client in _live_clients(settings.data_dir)):
         if not served.is_alive or time.monotonic() > deadline:
-            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            raise NoServer(
-                f"the process that carries runs on did not start: {lines[-1] if lines else 'it said nothing'}"
-            )
+            lines = log.read_bytes()[said_before:].decode("utf-8", "replace").strip().splitlines()
+            said = lines[-1] if lines else "it said nothing"
+            raise NoServer(f"the process that carries runs on did not start: {said} (log: {log})")
         await asyncio.sleep(_LAUNCH_LOOK_EVERY.total_seconds())
 
 
@@ -100,11 +101,9 @@ def _announce(hold: ServerHold, words: str, *, as_json: bool) -> None:
     typer.echo(json.dumps({"address": hold.address, "ui": hold.ui}) if as_json else words)
 
 
-def _carrier(data_dir: Path) -> int | None:
-    """The pid of the process that stays until no open run can go on."""
+def _live_clients(data_dir: Path) -> Sequence[ServerClient]:
     record = recorded_server(data_dir)
-    clients = record.live_clients if record else ()
-    return next((client.pid for client in clients if client.carries_on), None)
+    return record.live_clients if record else ()
 
 
 async def _wait_until_idle(client: Client, hold: ServerHold, stop: asyncio.Event) -> None:

@@ -167,7 +167,7 @@ class ServerHold:
 
     def _try_to_join(self, port: int | None) -> ServerRecord | None:
         """The record with this client in it; None while an earlier server is still ending."""
-        self._data_dir.mkdir(parents=True, exist_ok=True)
+        self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds questions and what was found
         with locked(self._data_dir):
             record = read_record(self._data_dir)
             if record is not None and record.is_alive:

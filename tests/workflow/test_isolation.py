@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import WorkflowEnvironment
 
 from deer.models import Phase
 from deer.ports import PageReader
-from tests.running import Runs, research_worker
+from deer.providers.files import FileStore
+from tests.running import Runs, research_worker, worker_with
 from tests.scripted import Json, ScriptedServices, plan_of, research_step
 
 
@@ -39,6 +41,28 @@ async def test_a_request_that_is_no_request_fails_at_once(runs: Runs) -> None:
     for request in ({}, {"question": ""}, {"question": "x", "max_steps": 0}, {"question": "x", "surprise": 1}):
         run = await runs.start_raw(request)
         assert await run.closed() == WorkflowExecutionStatus.FAILED
+
+
+@activity.defn(name="coordinate")
+async def coordinate_of_another_version(request: dict[str, object]) -> dict[str, object]:
+    """Answers in a shape that this version's workflow cannot read."""
+    return {"topics": 7}
+
+
+@activity.defn(name="save_run")
+async def save_nothing(request: dict[str, object]) -> dict[str, object]:
+    """Takes any record."""
+    return {"entry": "runs/none"}
+
+
+async def test_a_bug_in_a_workflow_ends_the_run_with_its_reason(server: WorkflowEnvironment, tmp_path: Path) -> None:
+    """Case T11: an ordinary exception in workflow code is a failed run with a reason, not a task retried for ever."""
+    async with worker_with(server.client, [coordinate_of_another_version, save_nothing]) as worker:
+        run = await Runs(server.client, worker.task_queue, FileStore(tmp_path)).start()
+        assert await run.closed() == WorkflowExecutionStatus.FAILED
+        status = await run.status()
+        assert status.phase is Phase.FAILED
+        assert status.reason
 
 
 @pytest.fixture
