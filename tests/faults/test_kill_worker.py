@@ -177,39 +177,3 @@ def _repeated(scripted: ScriptedServices) -> set[str]:
 
 def _times_asked(scripted: ScriptedServices) -> Counter[str]:
     return Counter(call.key for call in scripted.log.calls())
-
-
-async def test_killed_at_arbitrary_moments_no_recorded_call_is_repeated(
-    process: WorkerProcess, process_runs: Runs, scripted: ScriptedServices
-) -> None:
-    """Three kills in mid-run, wherever they fall, cost at most one repeat for each call then in flight."""
-    scripted.scripts["planner"] = plan_by_number
-    scripted.setup.model_latency_s, scripted.setup.search_latency_s, scripted.setup.page_latency_s = 0.15, 0.1, 0.1
-    runs = [await process_runs.start(f"question number {number}", auto_accept=True) for number in range(30, 36)]
-    allowed = 0
-    for answered in (7, 30, 55):
-        await eventually(lambda: len(scripted.log.answered()) >= answered, f"{answered} answers", 40)  # noqa: B023 - awaited here
-        process.kill()
-        allowed += len(_times_asked(scripted)) - (await completed_calls(runs)).total()
-        process.start()
-        await process.until_ready()
-    ends = await asyncio.gather(*(run.end(within_s=60) for run in runs))
-    assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
-    repeated = len(scripted.log) - len(_times_asked(scripted))
-    assert repeated <= allowed
-    recorded = await completed_calls(runs)
-    assert recorded.total() == len(_times_asked(scripted))
-
-
-async def test_a_plan_that_waits_outlives_its_worker(
-    process: WorkerProcess, process_runs: Runs, scripted: ScriptedServices
-) -> None:
-    """Case T01 at rest: killed while a plan waits, the next worker takes the approval and redoes nothing."""
-    run = await process_runs.start("question number 50")
-    await run.reach(Phase.AWAITING_REVIEW, within_s=30)
-    process.kill()
-    process.start()
-    await process.until_ready()
-    await run.signal("approve")
-    assert (await run.end(within_s=40)).phase is Phase.COMPLETED
-    assert max(_times_asked(scripted).values()) == 1
