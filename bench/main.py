@@ -51,7 +51,7 @@ def measure() -> dict[str, Any]:  # the figures, as they are printed
             "bound": BOUND,
             "with_start_up_s": round(ended - began, 3),
             "phase": status.get("phase"),
-            "reason": status.get("reason") or ran.stderr.strip()[-300:] or None,
+            "reason": status.get("reason") if status else ran.stderr.strip()[-300:],
             "model_calls": services.log.count("model"),
             "searches": services.log.count("search"),
             "pages": services.log.count("page"),

@@ -4,7 +4,6 @@ import io
 import sys
 
 from deer.cli.exits import report_fault, run_and_report
-from deer.cli.interrupts import end_process
 
 
 def main() -> None:
@@ -13,4 +12,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows another one instead
             stream.reconfigure(errors="replace")
     sys.excepthook = report_fault
-    end_process(run_and_report(sys.argv[1:]))
+    code = run_and_report(sys.argv[1:])
+    if "temporalio" in sys.modules:
+        from deer.cli.interrupts import end_process
+
+        end_process(code)
+    sys.exit(code)

@@ -1,6 +1,5 @@
 """The commands: what each takes, and which module does it."""
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
@@ -170,4 +169,6 @@ def serve(until_idle: o.UntilIdle = False, as_json: o.Json = False) -> None:
 
 
 def _end_with(command: Coroutine[Any, Any, int]) -> None:  # coroutines yield and take nothing here
+    import asyncio
+
     raise typer.Exit(asyncio.run(command))

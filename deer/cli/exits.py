@@ -1,7 +1,6 @@
 """How a command ends: an exit code, and for errors one line on standard error."""
 
 import sys
-import traceback
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -81,6 +80,8 @@ def _report(message: str, code: int) -> int:
 
 def report_fault(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
     """What a fault of the program itself looks like to a person: where it is, in one line."""
+    import traceback
+
     frames = traceback.extract_tb(trace)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     _report(f"this is a fault of the program, please report it: {kind.__name__}{place}: {fault}", ExitCode.FAILED)

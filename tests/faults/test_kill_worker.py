@@ -7,7 +7,7 @@ may repeat it once.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 from temporalio.testing import WorkflowEnvironment
@@ -44,22 +44,25 @@ RESUMED_WITHIN_S = 15
 """From the moment when the next worker is ready: the heartbeat timeout of ten seconds, and a retry."""
 
 
-@pytest.fixture
-async def process(
-    server: WorkflowEnvironment, scripted: ScriptedServices, tmp_path: Path
-) -> AsyncIterator[WorkerProcess]:
-    """A worker process on the product's own task queue."""
+@dataclass(frozen=True)
+class Deployment:
+    """A worker process, and the runs on it."""
+
+    worker: WorkerProcess
+    runs: Runs
+
+
+@pytest.fixture(scope="module")
+async def deployment(
+    server: WorkflowEnvironment, services: ScriptedServices, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Deployment]:
+    """A worker of its own process, on the product's own task queue."""
+    directory = tmp_path_factory.mktemp("killed")
     address = server.client.service_client.config.target_host
-    with WorkerProcess(address, scripted, tmp_path) as worker:
-        await worker.start()
-        yield worker
+    with WorkerProcess(address, services, directory) as worker:
+        await worker.until_ready()
+        yield Deployment(worker, Runs(server.client, RESEARCH_QUEUE, FileStore(directory / "store")))
     assert leaked_canaries(worker.log) == []
-
-
-@pytest.fixture
-def process_runs(server: WorkflowEnvironment, tmp_path: Path) -> Runs:
-    """Runs on the worker process."""
-    return Runs(server.client, RESEARCH_QUEUE, FileStore(tmp_path / "store"))
 
 
 def plan_by_number(call: Call) -> str:
@@ -121,27 +124,51 @@ async def all_recorded(runs: list[Run], scripted: ScriptedServices) -> bool:
 
 
 async def test_killed_in_every_kind_of_call_only_that_call_is_repeated(
-    process: WorkerProcess, process_runs: Runs, scripted: ScriptedServices
+    deployment: Deployment, scripted: ScriptedServices
 ) -> None:
-    """Ten runs are each held in another kind of call when the worker dies; each repeats that call and no other."""
+    """Case T01: ten runs, each held in another kind of call, repeat that call alone; a waiting plan repeats nothing."""
     scripted.scripts["planner"] = plan_by_number
     gates = {number: gate_for(scripted, number) for number in KILLED_IN}
-    runs = [await process_runs.start(f"question number {number}", auto_accept=True) for number in KILLED_IN]
+    waiting = await deployment.runs.start("question number 20")
+    runs = [await deployment.runs.start(f"question number {number}", auto_accept=True) for number in KILLED_IN]
+    await waiting.reach(Phase.AWAITING_REVIEW, within_s=40)
     await eventually(lambda: all(gate.caught for gate in gates.values()), "every run in its call", 40)
-    await eventually(lambda: all_recorded(runs, scripted), "all other calls recorded")
+    await eventually(lambda: all_recorded([waiting, *runs], scripted), "all other calls recorded")
     assert len(scripted.log.open()) == len(KILLED_IN)
 
-    process.kill()
+    deployment.worker.kill()
     for gate in gates.values():
         gate.open()
     held = {gate.caught[0].key for gate in gates.values()}
-    await process.start()
+    deployment.worker.start()
+    await deployment.worker.until_ready()
+    await waiting.signal("approve")
     await eventually(lambda: held <= _repeated(scripted), "every held call again", RESUMED_WITHIN_S)
-    ends = await asyncio.gather(*(run.end(within_s=40) for run in runs))
-    assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
+    ends = await asyncio.gather(*(run.end(within_s=40) for run in (waiting, *runs)))
+    assert {status.phase for status in ends} == {Phase.COMPLETED}
     assert _repeated(scripted) == held
     assert max(_times_asked(scripted).values()) == 2
-    assert scripted.log.count("reporter") == len(runs) + 1
+    assert scripted.log.count("reporter") == len(ends) + 1
+
+
+async def test_killed_at_arbitrary_moments_no_recorded_call_is_repeated(
+    deployment: Deployment, scripted: ScriptedServices
+) -> None:
+    """Two kills in mid-run, wherever they fall, cost at most one repeat for each call then in flight."""
+    scripted.scripts["planner"] = plan_by_number
+    scripted.setup.model_latency_s, scripted.setup.search_latency_s, scripted.setup.page_latency_s = 0.15, 0.1, 0.1
+    runs = [await deployment.runs.start(f"question number {number}", auto_accept=True) for number in range(30, 36)]
+    allowed = 0
+    for answered in (15, 50):
+        await eventually(lambda: len(scripted.log.answered()) >= answered, f"{answered} answers", 40)  # noqa: B023 - awaited here
+        deployment.worker.kill()
+        allowed += len(_times_asked(scripted)) - (await completed_calls(runs)).total()
+        deployment.worker.start()
+        await deployment.worker.until_ready()
+    ends = await asyncio.gather(*(run.end(within_s=60) for run in runs))
+    assert {status.phase for status in ends} == {Phase.COMPLETED}
+    assert len(scripted.log) - len(_times_asked(scripted)) <= allowed
+    assert (await completed_calls(runs)).total() == len(_times_asked(scripted))
 
 
 def _repeated(scripted: ScriptedServices) -> set[str]:
@@ -150,37 +177,3 @@ def _repeated(scripted: ScriptedServices) -> set[str]:
 
 def _times_asked(scripted: ScriptedServices) -> Counter[str]:
     return Counter(call.key for call in scripted.log.calls())
-
-
-async def test_killed_at_arbitrary_moments_no_recorded_call_is_repeated(
-    process: WorkerProcess, process_runs: Runs, scripted: ScriptedServices
-) -> None:
-    """Three kills in mid-run, wherever they fall, cost at most one repeat for each call then in flight."""
-    scripted.scripts["planner"] = plan_by_number
-    scripted.setup.model_latency_s, scripted.setup.search_latency_s, scripted.setup.page_latency_s = 0.15, 0.1, 0.1
-    runs = [await process_runs.start(f"question number {number}", auto_accept=True) for number in range(30, 36)]
-    allowed = 0
-    for answered in (7, 30, 55):
-        await eventually(lambda: len(scripted.log.answered()) >= answered, f"{answered} answers", 40)  # noqa: B023 - awaited here
-        process.kill()
-        allowed += len(_times_asked(scripted)) - (await completed_calls(runs)).total()
-        await process.start()
-    ends = await asyncio.gather(*(run.end(within_s=60) for run in runs))
-    assert [status.phase for status in ends] == [Phase.COMPLETED] * len(runs)
-    repeated = len(scripted.log) - len(_times_asked(scripted))
-    assert repeated <= allowed
-    recorded = await completed_calls(runs)
-    assert recorded.total() == len(_times_asked(scripted))
-
-
-async def test_a_plan_that_waits_outlives_its_worker(
-    process: WorkerProcess, process_runs: Runs, scripted: ScriptedServices
-) -> None:
-    """Case T01 at rest: killed while a plan waits, the next worker takes the approval and redoes nothing."""
-    run = await process_runs.start("question number 50")
-    await run.reach(Phase.AWAITING_REVIEW, within_s=30)
-    process.kill()
-    await process.start()
-    await run.signal("approve")
-    assert (await run.end(within_s=40)).phase is Phase.COMPLETED
-    assert max(_times_asked(scripted).values()) == 1

@@ -33,18 +33,20 @@ class WorkerProcess:
         self._log = (directory / "worker.log").open("ab")
         self._process: subprocess.Popen[bytes] | None = None
         self._log_path = directory / "worker.log"
+        self._log_before = 0
 
     def __enter__(self) -> Self:
+        self.start()
         return self
 
     def __exit__(self, *exit_: object) -> None:
         self.kill()
         self._log.close()
 
-    async def start(self) -> None:
-        """Start a worker, where there is none, and wait until it takes work."""
-        before = self.log.count(READY)
-        self._process = subprocess.Popen(  # noqa: ASYNC220 - one that the loop owned would be reaped by it
+    def start(self) -> None:
+        """Start a worker, where there is none."""
+        self._log_before = len(self.log)
+        self._process = subprocess.Popen(
             [sys.executable, "worker.py"],
             cwd=ROOT,
             env=self._environment,
@@ -53,7 +55,10 @@ class WorkerProcess:
             stderr=self._log,
             start_new_session=True,
         )
-        await eventually(lambda: self.log.count(READY) > before, "a worker that is ready", START_S)
+
+    async def until_ready(self) -> None:
+        """Wait until the worker started last takes work."""
+        await eventually(lambda: READY in self.log[self._log_before :], "a worker that is ready", START_S)
 
     def kill(self) -> None:
         """`kill -9`, and nothing it could do about it."""

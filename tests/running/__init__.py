@@ -2,7 +2,7 @@
 
 from tests.running.runs import Run, Runs, children_in, completed_activities
 from tests.running.server import start_server, start_skipping_server, temporal_binary
-from tests.running.worker import page_reader, research_worker
+from tests.running.worker import page_reader, research_worker, worker_with
 
 __all__ = [
     "Run",
@@ -14,4 +14,5 @@ __all__ = [
     "start_server",
     "start_skipping_server",
     "temporal_binary",
+    "worker_with",
 ]

@@ -1,10 +1,11 @@
 """The product's worker inside the test: its workflows, activities and providers, pointed at scripted services."""
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -59,24 +60,29 @@ async def research_worker(
         engine = await open_connections.enter_async_context(
             aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
         )
-        worker = Worker(
-            client,
-            task_queue=f"test-{uuid.uuid4().hex[:8]}",
-            workflows=WORKFLOWS,
-            activities=[
-                *ModelActivities(model, store).all,
-                *SearchActivities(engine, documents, store).all,
-                *PageActivities(pages, documents, store).all,
-                *ReportActivities(store).all,
-                *RunActivities().all,
-            ],
-            workflow_runner=SandboxedWorkflowRunner(
-                restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
-            ),
-            workflow_failure_exception_types=list(BUGS),
-            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
-            max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
-            max_cached_workflows=cached_workflows,
-        )
-        async with worker:
+        activities = [
+            *ModelActivities(model, store).all,
+            *SearchActivities(engine, documents, store).all,
+            *PageActivities(pages, documents, store).all,
+            *ReportActivities(store).all,
+            *RunActivities().all,
+        ]
+        async with worker_with(client, activities, cached_workflows=cached_workflows) as worker:
             yield Runs(client, worker.task_queue, store)
+
+
+def worker_with(client: Client, activities: Sequence[Callable[..., Any]], *, cached_workflows: int = 100) -> Worker:
+    """A worker for the product's workflows, under its own rules, with these activities."""
+    return Worker(
+        client,
+        task_queue=f"test-{uuid.uuid4().hex[:8]}",
+        workflows=WORKFLOWS,
+        activities=activities,
+        workflow_runner=SandboxedWorkflowRunner(
+            restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
+        ),
+        workflow_failure_exception_types=list(BUGS),
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
+        max_cached_workflows=cached_workflows,
+    )

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.service import RPCError
 
 from deer.models import Phase, StepStatus
 from tests.eventually import eventually
@@ -105,6 +106,22 @@ async def test_findings_outlive_a_reporter_that_cannot_be_reached(runs: Runs, sc
     assert status.report
     assert "Look at subject-a1" in status.report.markdown
     assert "was looked up" in status.report.markdown
+
+
+async def test_messages_after_the_end_change_nothing(runs: Runs, scripted: ScriptedServices) -> None:
+    """Case A07: a run that is over takes no message, by signal or update, and keeps its report and record."""
+    completed = await runs.start("What is the value?", auto_accept=True)
+    before = await completed.end()
+    scripted.scripts["planner"] = "no plan"
+    failed = await runs.start("What is the value?")
+    await failed.end()
+    for run in (completed, failed):
+        record = await run.record()
+        for send in (run.signal("approve"), run.signal("edit", "more"), run.update("control", {"action": "retry"})):
+            with pytest.raises(RPCError, match="already completed"):
+                await send
+        assert await run.record() == record
+    assert await completed.status() == before
 
 
 async def test_a_plain_report_needs_no_reporter(runs: Runs, scripted: ScriptedServices) -> None:

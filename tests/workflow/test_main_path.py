@@ -67,6 +67,7 @@ async def test_every_hand_over_is_recorded_with_its_reason(runs: Runs) -> None:
     assert (status.handoffs[0].sender, status.handoffs[0].to) == ("coordinator", "planner")
     senders = [handoff.sender for handoff in status.handoffs]
     assert senders.index("coordinator") < senders.index("planner") < senders.index("s1") < senders.index("s2")
+    assert "reporter" in [handoff.to for handoff in status.handoffs]
     assert all(handoff.reason for handoff in status.handoffs)
     assert [handoff.at for handoff in status.handoffs] == sorted(handoff.at for handoff in status.handoffs)
     shown = json.loads(json.dumps(await run.handle.query("status")))

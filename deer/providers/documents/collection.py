@@ -18,6 +18,8 @@ EXAMPLE_COLLECTION = "example"
 
 _EXAMPLE_FOLDER = Path(__file__).resolve().parents[3] / "examples" / "corpus"
 _HASH_CHARS = 8
+_PUT_AT_ONCE = 32
+"""Stores wait for a disk or a network: some at once are faster, all at once would be too many."""
 
 
 class ManifestEntry(Model):
@@ -83,7 +85,11 @@ async def load_manifest(store: TextStore, collection: str) -> Manifest:
 
 async def _register(store: TextStore, folder: Path, name: str | None) -> Registered:
     contents = await asyncio.to_thread(read_folder, folder)
-    manifest = Manifest(documents=tuple([await _stored(store, document) for document in contents.documents]))
+    entries: list[ManifestEntry] = []
+    for at in range(0, len(contents.documents), _PUT_AT_ONCE):
+        batch = contents.documents[at : at + _PUT_AT_ONCE]
+        entries.extend(await asyncio.gather(*(_stored(store, document) for document in batch)))
+    manifest = Manifest(documents=tuple(entries))
     collection = name or _name_for(folder, manifest)
     entry = manifest.model_dump_json()
     if await store.read_entry(_entry_name(collection)) != entry:

@@ -59,7 +59,7 @@ _PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|these|those)\b|[它其]
 _NEXT_PHRASE = re.compile(r"\s(?:in|on|at|by|for|with|when|if|while|and|or|to|from|during)\s")
 _QUESTION_LEAD = re.compile(
     r"^(?:please\s+)?(?:what|which|how|who|when|where|why|tell|explain|describe|compare|list|give|show|is|are|was|were|do|"
-    r"does|did|can|the|a|an|me|us|about|much|many)\b\s*",
+    r"does|did|can|the|a|an|its|their|my|our|your|me|us|about|much|many)\b\s*",
     re.IGNORECASE,
 )
 _CJK_LEAD = re.compile(
