@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from deer.cli.interrupts import end_process
 from tests.replay.scenarios import SCENARIOS, Scenario
 from tests.running import Runs, page_reader, research_worker, start_server, temporal_binary
 from tests.scripted import ScriptedServices
@@ -58,3 +59,4 @@ async def _keep(scenario: Scenario, runs: Runs, services: ScriptedServices) -> N
 
 if __name__ == "__main__":
     asyncio.run(record(sys.argv[1:] or list(SCENARIOS)))
+    end_process(0)
