@@ -8,7 +8,18 @@ from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import WorkflowEnvironment
 
-from deer.models import Phase
+from activities.reports import ReportActivities
+from deer.models import (
+    CoordinateRequest,
+    DraftStep,
+    HandOffDecision,
+    Phase,
+    PlanDraft,
+    PlanReply,
+    PlanRequest,
+    StepType,
+    Usage,
+)
 from deer.ports import PageReader
 from deer.providers.files import FileStore
 from tests.running import Runs, research_worker, worker_with
@@ -44,25 +55,42 @@ async def test_a_request_that_is_no_request_fails_at_once(runs: Runs) -> None:
 
 
 @activity.defn(name="coordinate")
-async def coordinate_of_another_version(request: dict[str, object]) -> dict[str, object]:
+async def coordinate_of_another_version(request: Json) -> Json:
     """Answers in a shape that this version's workflow cannot read."""
     return {"topics": 7}
 
 
-@activity.defn(name="save_run")
-async def save_nothing(request: dict[str, object]) -> dict[str, object]:
-    """Takes any record."""
-    return {"entry": "runs/none"}
+@activity.defn(name="coordinate")
+async def coordinate(request: CoordinateRequest) -> HandOffDecision:
+    """Hands over."""
+    return HandOffDecision(locale="en-US", topics=("a topic",), usage=Usage())
+
+
+@activity.defn(name="write_plan")
+async def write_plan_unchecked(request: PlanRequest) -> PlanReply:
+    """A plan whose step depends on one that is not there, as if nothing had validated it."""
+    step = DraftStep(title="T", description="D", step_type=StepType.RESEARCH, depends_on=(9,))
+    return PlanReply(draft=PlanDraft(title="T", steps=(step,)), error=None, reply="", usage=Usage())
 
 
 async def test_a_bug_in_a_workflow_ends_the_run_with_its_reason(server: WorkflowEnvironment, tmp_path: Path) -> None:
-    """Case T11: an ordinary exception in workflow code is a failed run with a reason, not a task retried for ever."""
-    async with worker_with(server.client, [coordinate_of_another_version, save_nothing]) as worker:
-        run = await Runs(server.client, worker.task_queue, FileStore(tmp_path)).start()
+    """Case T11: an exception in workflow code fails the run with a reason and a record; no task is retried for ever."""
+    store = FileStore(tmp_path)
+    async with worker_with(server.client, [coordinate, write_plan_unchecked, *ReportActivities(store).all]) as worker:
+        run = await Runs(server.client, worker.task_queue, store).start(look_around=False)
         assert await run.closed() == WorkflowExecutionStatus.FAILED
         status = await run.status()
         assert status.phase is Phase.FAILED
         assert status.reason
+        assert "Traceback" not in status.reason
+        assert await run.record() == status
+
+
+async def test_a_result_of_another_version_fails_the_run(server: WorkflowEnvironment, tmp_path: Path) -> None:
+    """A result that the workflow cannot even decode fails the run in Temporal, instead of being retried for ever."""
+    async with worker_with(server.client, [coordinate_of_another_version]) as worker:
+        run = await Runs(server.client, worker.task_queue, FileStore(tmp_path)).start()
+        assert await run.closed() == WorkflowExecutionStatus.FAILED
 
 
 @pytest.fixture
