@@ -85,4 +85,5 @@ def worker_with(client: Client, activities: Sequence[Callable[..., Any]], *, cac
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
         max_cached_workflows=cached_workflows,
+        build_id="tests",  # the SDK's own way compiles every module of the process, which takes seconds
     )
