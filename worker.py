@@ -4,6 +4,7 @@ Run as a program it works for the Temporal server that the settings name, or for
 """
 
 import asyncio
+import hashlib
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -98,7 +99,17 @@ def _worker(settings: Settings, client: Client, activities: Activities) -> "Work
         max_concurrent_activities=settings.max_concurrent_activities,
         max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
         graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_seconds),
+        build_id=_build_id(),
     )
+
+
+def _build_id() -> str:
+    """Names the code that ran in Temporal's histories. The SDK's own way compiles every module of the process anew."""
+    digest = hashlib.sha256()
+    for package in ("workflows", "activities", "deer"):
+        for source in sorted((Path(__file__).parent / package).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def services_of_worker(settings: Settings) -> Services:

@@ -9,9 +9,24 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
+from deer.cli.interrupts import end_process
 from deer.ports import PageReader
 from tests.running import Runs, page_reader, research_worker, start_server, start_skipping_server, temporal_binary
 from tests.scripted import ScriptedServices
+
+_EXIT_CODE = pytest.StashKey[int]()
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Remember what the session came to."""
+    session.config.stash[_EXIT_CODE] = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave without taking the interpreter down: Temporal's SDK may crash in that and turn a passed session red."""
+    if _EXIT_CODE in config.stash:
+        end_process(config.stash[_EXIT_CODE])
 
 
 def skip_or_fail(requirement: str, why: str) -> None:

@@ -293,8 +293,11 @@ class RunState(BaseModel):
         for text in outcome.notices:
             self.notice(at, text)
         self.held.pop(step_id, None)
-        said = outcome.reason or ("found" if outcome.finding else "ended")
-        self.hand_off(at, step_id, "research team", f"{outcome.status}: {said}"[:MAX_ENTRY_CHARS])
+        said = [str(outcome.status), self._titles()[step_id], *([outcome.reason] if outcome.reason else [])]
+        self.hand_off(at, step_id, "research team", ": ".join(said)[:MAX_ENTRY_CHARS])
+
+    def _titles(self) -> dict[str, str]:
+        return {step.id: step.title for step in (self.plan.steps if self.plan else ())}
 
     # Evidence and report
 
@@ -311,7 +314,7 @@ class RunState(BaseModel):
 
     def gaps(self) -> tuple[str, ...]:
         """What a reader must be told is missing, a sentence each."""
-        titles = {step.id: step.title for step in (self.plan.steps if self.plan else ())}
+        titles = self._titles()
         keys = {StepStatus.FAILED: "step_failed", StepStatus.SKIPPED: "step_skipped"}
         return tuple(
             word(keys[progress.status], self.locale, title=titles[step_id], reason=progress.reason)

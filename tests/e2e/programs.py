@@ -67,7 +67,8 @@ class Programs:
     @property
     def clients(self) -> int:
         """How many processes use the embedded server."""
-        return len(self.server.live_clients) if self.server else 0
+        record = self.server
+        return len(record.live_clients) if record else 0
 
     async def server_ended(self) -> None:
         """Wait until no embedded server runs, ten seconds at most."""

@@ -47,7 +47,8 @@ class Terminal:
     @property
     def server_pid(self) -> int:
         """The process of the embedded server; 0 when none runs."""
-        return self.programs.server.pid if self.programs.server else 0
+        record = self.programs.server
+        return record.pid if record else 0
 
 
 @pytest.fixture

@@ -30,11 +30,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_server_ends_within_ten_seconds_of_sigterm(programs: Programs) -> None:
-    """`server --port` listens there whatever TEMPORAL_ADDRESS says, needs no store, and leaves nothing running.
+def works(programs: Programs) -> bool:
+    """Whether the embedded server has a worker."""
+    record = programs.server
+    return record is not None and record.has_worker
 
-    While it runs, a server for the same data on another port is refused in one line.
-    """
+
+def test_server_ends_within_ten_seconds_of_sigterm(programs: Programs) -> None:
+    """`server --port` listens there whatever TEMPORAL_ADDRESS says, refuses another port, and leaves nothing behind."""
     port, settings = free_port(), {"TEMPORAL_ADDRESS": "elsewhere.invalid:7233"}
     server = programs.start("starter.py", "server", "--port", str(port), settings=settings)
     assert server.stdout is not None
@@ -50,10 +53,7 @@ def test_server_ends_within_ten_seconds_of_sigterm(programs: Programs) -> None:
 
 
 async def test_detached_run_goes_on_in_the_background_while_it_can(programs: Programs) -> None:
-    """With `--detach` commands return at once, and a process of its own carries the run on.
-
-    That process and its server end when the run waits for a person, and again when it has ended.
-    """
+    """With `--detach` a process of its own carries the run on, and ends when the run waits for a person or is over."""
     store = FileStore(programs.data_dir / "store")
     code, out, err = programs.run("starter.py", "research", "How do workers poll?", "--detach", "--id", "away")
     assert (code, out.strip()) == (0, "away"), err
@@ -71,7 +71,7 @@ async def test_serve_carries_runs_on_until_it_is_stopped(programs: Programs) -> 
     serve = programs.start("starter.py", "serve")
     assert serve.stdout is not None
     assert "serving" in serve.stdout.readline()
-    await eventually(lambda: programs.server and programs.server.has_worker, "the worker", PATIENCE_S)
+    await eventually(lambda: works(programs), "the worker", PATIENCE_S)
     code, out, err = programs.run("starter.py", "research", "How do workers poll?", "--auto-accept")
     assert code == 0, err
     assert out.startswith("# ")

@@ -55,10 +55,7 @@ def test_worker_without_a_store_says_so(programs: Programs) -> None:
 
 
 async def test_worker_waits_for_its_server_and_is_missed_when_it_is_killed(programs: Programs, tmp_path: Path) -> None:
-    """A worker that is started before its server joins it; its line names server, namespace, queue and services.
-
-    `has_poller` tells it from one that was killed a few seconds ago, which Temporal still lists as a poller.
-    """
+    """A worker may be started before its server; killed, `has_poller` misses it though Temporal still lists it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"

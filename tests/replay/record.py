@@ -10,12 +10,17 @@ import sys
 import tempfile
 from pathlib import Path
 
+from deer.cli.interrupts import end_process
 from tests.replay.scenarios import SCENARIOS, Scenario
 from tests.running import Runs, page_reader, research_worker, start_server, temporal_binary
 from tests.scripted import ScriptedServices
 
 HISTORIES = Path(__file__).with_name("histories")
-_IDENTITY = re.compile(r'("identity": )"[^"]*"')
+_OF_THIS_MACHINE = (
+    (re.compile(r'"\d+@[^"]*"'), '"recorded"'),
+    (re.compile(r'("stackTrace": )"(?:[^"\\]|\\.)*"'), r'\1""'),
+)
+"""Process identities and the paths in stack traces say where a history was made, which nothing replays."""
 
 
 def path_of(workflow_id: str) -> Path:
@@ -45,10 +50,13 @@ async def _keep(scenario: Scenario, runs: Runs, services: ScriptedServices) -> N
     run = await scenario(runs, services)
     async for workflow_id, history in run.histories():
         pretty = json.dumps(json.loads(history), indent=1, sort_keys=True)
-        path_of(workflow_id).write_text(_IDENTITY.sub(r'\1"recorded"', pretty) + "\n", encoding="utf-8")
+        for found, instead in _OF_THIS_MACHINE:
+            pretty = found.sub(instead, pretty)
+        path_of(workflow_id).write_text(pretty + "\n", encoding="utf-8")
     if not (await run.status()).phase.is_end:
         await run.handle.terminate()
 
 
 if __name__ == "__main__":
     asyncio.run(record(sys.argv[1:] or list(SCENARIOS)))
+    end_process(0)
