@@ -15,6 +15,14 @@ SETUP_LOCKS := $(CORE_LOCK) $(patsubst %,requirements/%.lock,$(sort dev $(EXTRAS
 LOCKED_EXTRAS := $(basename $(notdir $(wildcard requirements/*.lock)))
 COMPILE := pip compile pyproject.toml --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url
 
+# Loaded once after installing, so that what programs import is compiled: where PYTHONDONTWRITEBYTECODE is set, as in
+# many containers, each start would compile it all again and take several times as long.
+LOADED := worker, deer.cli.app, deer.cli.research, deer.cli.runs, deer.cli.serving, deer.devserver, temporalio.worker, \
+	workflows.research, activities.runs, deer.providers.openai_model, deer.providers.tavily, deer.providers.pages, \
+	deer.providers.extraction, deer.providers.documents, deer.providers.extractive
+# What cannot be loaded is told by the program that needs it.
+COMPILE_LOADED = PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -c "import $(LOADED)" 2>/dev/null || true
+
 # Another active environment must not be taken for ours.
 unexport VIRTUAL_ENV
 unexport CONDA_PREFIX
@@ -70,9 +78,11 @@ $(VENV)/bin/uv: | $(VENV)/bin/python
 
 $(CORE_STAMP): $(CORE_LOCK) $(VENV)/bin/python | $(filter $(VENV)/%,$(UV))
 	@$(UV) pip install --python $(VENV)/bin/python --quiet --require-hashes -r $(CORE_LOCK)
+	@$(COMPILE_LOADED)
 	@touch $@
 
 $(SETUP_STAMP): $(SETUP_LOCKS) $(VENV)/bin/python $(if $(filter-out $(RECORDED_EXTRAS),$(EXTRAS))$(filter-out $(EXTRAS),$(RECORDED_EXTRAS)),FORCE) | $(filter $(VENV)/%,$(UV))
 	@$(UV) pip sync --python $(VENV)/bin/python --quiet --require-hashes $(SETUP_LOCKS)
+	@$(COMPILE_LOADED)
 	@touch $(CORE_STAMP)
 	@echo '$(EXTRAS)' >$@

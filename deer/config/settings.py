@@ -93,7 +93,8 @@ class Settings(BaseSettings):
     ] = 100
     shutdown_grace_seconds: Annotated[
         WholeNumber, Field(ge=0, le=3_600, description="a whole number of seconds from 0 to 3600")
-    ] = 30
+    ] = 130
+    """Above `model_timeout_seconds` by default, so that a stopped worker ends no call that was paid for."""
 
     data_dir: Annotated[Path, Field(description="a directory")] = Path(".deer")
     store: Annotated[str | None, Field(description="a directory that workers and starter share")] = None

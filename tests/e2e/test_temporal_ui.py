@@ -1,7 +1,6 @@
 """A run in Temporal's own Web UI: what a person sees of it there, and can do to it."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Page
@@ -25,7 +24,7 @@ PLAN = plan_of(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def page() -> AsyncIterator[Page]:
     if (chromium := chromium_binary()) is None:
         skip_or_fail("chromium", "Chromium is not installed")
@@ -34,11 +33,12 @@ async def page() -> AsyncIterator[Page]:
         yield opened
 
 
-@pytest.fixture
-async def deployed(temporal: str, page: Page, scripted: ScriptedServices, tmp_path: Path) -> AsyncIterator[Deployment]:
-    """A deployment whose planner answers with `PLAN`. After `page`: without a browser nothing is started."""
-    scripted.scripts["planner"] = PLAN
-    async with deployment(scripted, tmp_path) as started:
+@pytest.fixture(scope="module")
+async def deployed(
+    temporal: str, page: Page, services: ScriptedServices, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Deployment]:
+    """A deployment for all tests here. After `page`: without a browser nothing is started."""
+    async with deployment(services, tmp_path_factory.mktemp("deployment")) as started:
         yield started
 
 
@@ -66,6 +66,7 @@ async def test_the_ui_shows_question_plan_steps_and_every_call(
     deployed: Deployment, page: Page, scripted: ScriptedServices
 ) -> None:
     """A run at work shows its question, phase, plan with steps, hand-offs, and what each call is about."""
+    scripted.scripts["planner"] = PLAN
     gate = scripted.hold("researcher", where=last_turn_on_boilers)
     run = await deployed.start("heat-pump-or-boiler", QUESTION, auto_accept=True)
     await caught(gate)
@@ -95,10 +96,9 @@ async def test_the_ui_shows_question_plan_steps_and_every_call(
     await ui.open_tab("Search Attributes")
     await ui.sees("ResearchPhase", "researching")
 
-    await ui.open(f"{run.id}/s2/1")
+    await ui.open_execution(deployed.client.get_workflow_handle(f"{run.id}/s2/1"), "timeline")
     await ui.sees("researcher s2, turn 3", "search_web • search: facts on subject-boiler", "read_page • read: http")
     gate.open()
-    await ui.sees("COMPLETED")
     assert (await run.end()).phase is Phase.COMPLETED
 
 
@@ -106,11 +106,11 @@ async def test_a_plan_is_edited_and_approved_from_the_ui(
     deployed: Deployment, page: Page, scripted: ScriptedServices
 ) -> None:
     """From the dialog of the UI, `edit` with a JSON string brings a new plan, and `approve` without input starts it."""
+    scripted.scripts["planner"] = PLAN
     run = await deployed.start("reviewed-in-the-ui", QUESTION)
     await at_revision(run, 1)
     ui = WebUi(page, deployed.address)
-    await ui.open(run.id)
-    await ui.open_tab("User Metadata")
+    await ui.open_execution(run.handle, "user-metadata")
     await ui.metadata_shows("current-details", "awaiting_review", "Plan revision 1 waits")
 
     await ui.send_signal("edit", '"compare the noise too"')
@@ -119,5 +119,3 @@ async def test_a_plan_is_edited_and_approved_from_the_ui(
 
     await ui.send_signal("approve")
     assert (await run.end()).phase is Phase.COMPLETED
-    await ui.open_tab("Timeline")
-    await ui.sees("COMPLETED", "check_claims • check the quotes", "finish_report • check the citations")

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Page, async_playwright, expect
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 
 from deer.cli.starting import start_or_attach
 from deer.config import load_settings
@@ -22,6 +23,8 @@ from tests.eventually import SLOW_MACHINE_S
 from tests.running import Run
 from tests.scripted import ScriptedServices
 from worker import open_store, run_worker
+
+Handle = WorkflowHandle[Any, Any]  # a handle by name knows no types
 
 # Chromium refuses its own sandbox to root, and a container's /dev/shm is too small for it.
 _BROWSER_OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
@@ -86,9 +89,14 @@ class WebUi:
         self._address = f"{address}/namespaces/default/workflows"
 
     async def open(self, workflow_id: str) -> None:
-        """Open a workflow by its id alone, as `show` prints the address; the UI finds its latest execution."""
-        await self.page.goto(f"{self._address}/{workflow_id.replace('/', '%2F')}")
+        """Open a workflow by its id alone, as `show` prints the address: the UI looks for its latest execution."""
+        await self.page.goto(f"{self._address}/{workflow_id}")
         await self.page.wait_for_url(re.compile(r"/timeline$"))
+
+    async def open_execution(self, handle: Handle, tab: str) -> None:
+        """Open a tab of a workflow at once, which takes half the time."""
+        execution_id = (await handle.describe()).run_id
+        await self.page.goto(f"{self._address}/{handle.id.replace('/', '%2F')}/{execution_id}/{tab}")
 
     async def open_tab(self, name: str) -> None:
         """Go to another tab of the workflow that is open."""

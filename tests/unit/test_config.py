@@ -38,7 +38,7 @@ class TestPlaces:
         assert settings.data_dir == tmp_path / ".deer"
         assert settings.max_plan_steps == 5
         assert settings.model_timeout_seconds == 120
-        assert settings.shutdown_grace_seconds == 30
+        assert settings.shutdown_grace_seconds == 130
         assert settings.temporal.embedded
 
     @pytest.mark.parametrize(
