@@ -18,10 +18,10 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def signals_cancel(before_leaving: Callable[[], None]) -> Iterator[None]:
+def signals_cancel() -> Iterator[None]:
     """Let the first stop signal cancel the current task, so that it can tidy up; KeyboardInterrupt is raised then.
 
-    A second one ends the process on the spot, after a last short call.
+    A second one ends the process on the spot.
     """
     owner = _current_task()
     was_interrupted = False
@@ -29,7 +29,7 @@ def signals_cancel(before_leaving: Callable[[], None]) -> Iterator[None]:
     def interrupt() -> None:
         nonlocal was_interrupted
         if was_interrupted:
-            _leave(before_leaving)
+            end_process(INTERRUPTED)
         was_interrupted = True
         owner.cancel()
 

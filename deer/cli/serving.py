@@ -14,7 +14,7 @@ import typer
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
-from deer.cli.interrupts import beside, say, signals_stop
+from deer.cli.interrupts import beside, say, signals_cancel, signals_stop
 from deer.cli.session import KEEP_CLOSED_RUNS, SERVER_PATIENCE, keep_server, open_session
 from deer.config import Settings
 from deer.devserver import ServerClient, ServerHold, hold_server, recorded_server, spawn_in_own_session
@@ -34,24 +34,29 @@ async def run_server(settings: Settings, port: int | None, *, as_json: bool = Fa
 
     `port` None takes a free one. Where commands still use the server at the end, the last of them stops it.
     """
-    stop = asyncio.Event()
-    hold = await hold_server(settings.data_dir, port=port)
-    has_ended = False
-    try:
-        client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
-        await keep_closed_runs(client, KEEP_CLOSED_RUNS)
-        with signals_stop(stop, hold.release):
-            said = f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}"
-            hint = f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}"
-            _announce(hold, f"{said}\n{hint}", as_json=as_json)
-            async with beside(keep_server(hold)):
-                await stop.wait()
-            has_ended = await hold.release_and_wait()
-    finally:
-        hold.release()
+    with signals_cancel():  # from before there is a server, which must not be left alone
+        hold = await hold_server(settings.data_dir, port=port)
+        try:
+            has_ended = await _serve_alone(settings, hold, as_json=as_json)
+        finally:
+            hold.release()
     if not has_ended:
         say("other commands still use the server; it ends with the last of them")
     return 0
+
+
+async def _serve_alone(settings: Settings, hold: ServerHold, *, as_json: bool) -> bool:
+    """Keep the server until a stop signal; whether it has ended then."""
+    stop = asyncio.Event()
+    client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
+    await keep_closed_runs(client, KEEP_CLOSED_RUNS)
+    with signals_stop(stop, hold.release):
+        said = f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}"
+        hint = f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}"
+        _announce(hold, f"{said}\n{hint}", as_json=as_json)
+        async with beside(keep_server(hold)):
+            await stop.wait()
+        return await hold.release_and_wait()
 
 
 async def run_serve(settings: Settings, until_idle: bool, *, as_json: bool = False) -> int:

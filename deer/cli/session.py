@@ -69,8 +69,9 @@ async def open_session(
     if settings.temporal.embedded:
         if not starts_server and recorded_server(settings.data_dir) is None:
             raise NoServer(f"no embedded server runs for {settings.data_dir}; start one with: uv run starter.py serve")
-        async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
-            yield session
+        with signals_cancel():  # from before there is a server, which must not be left alone
+            async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
+                yield session
     else:
         with not_logged():
             store = _store(settings)
@@ -94,7 +95,7 @@ async def _embedded_session(settings: Settings, work: Work | None) -> AsyncItera
     store = _store(settings)
     hold = await hold_server(settings.data_dir)
     try:
-        with signals_cancel(hold.release), logged_to(settings.data_dir / "worker.log"):
+        with logged_to(settings.data_dir / "worker.log"):
             client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
             await keep_closed_runs(client, KEEP_CLOSED_RUNS)
             record = recorded_server(settings.data_dir)
