@@ -24,6 +24,9 @@ from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
 if TYPE_CHECKING:
     from temporalio.worker import Worker
 
+if TYPE_CHECKING:
+    from deer.providers.documents import Registered
+
 CONNECT_PATIENCE = timedelta(seconds=30)
 STICKY_TIMEOUT = timedelta(seconds=2)
 """How long a workflow waits for the worker that has it in memory before any other one takes it."""
@@ -51,11 +54,11 @@ def open_store(settings: Settings) -> TextStore:
     return FileStore(settings.store_location(settings.temporal.embedded))
 
 
-async def register_documents(settings: Settings, folder: Path) -> str:
-    """Put a folder's documents into the store; returns the name of their collection. Raises InvalidInput."""
+async def register_documents(settings: Settings, folder: Path) -> "Registered":
+    """Put a folder's documents into the store; returns their collection and what was left out. Raises InvalidInput."""
     from deer.providers.documents import register_folder
 
-    return (await register_folder(open_store(settings), folder)).collection
+    return await register_folder(open_store(settings), folder)
 
 
 async def run_worker(

@@ -13,7 +13,7 @@ from deer.cli.research import follow_to_stop, leave_in_background
 from deer.cli.reviewing import approval, edit_by_plan, edit_by_words
 from deer.cli.session import Session, open_session
 from deer.config import load_settings
-from deer.errors import InvalidInput, NotFound, Refused
+from deer.errors import InvalidInput, NoServer, NotFound, Refused
 from deer.messages import ControlAction
 
 
@@ -78,15 +78,24 @@ async def _send(
     async with open_session(settings, runs_worker=True, requires_worker=True) as session:
         run = TemporalRun(session.client, run_id)
         await _refuse_finished(run, session)
+        shown_before = await _cursor_of(run)
         await run.update(update, message)
         printer.say(f"run {run_id} has taken it")
         if session.embedded and not detach:
-            return await follow_to_stop(run, session, settings, printer)
+            return await follow_to_stop(run, session, settings, printer, since=shown_before)
         if session.embedded:
             return await leave_in_background(run, session, settings, printer)
         if as_json:
             printer.status_json(await read_status(run, session.store))
     return ExitCode.DONE
+
+
+async def _cursor_of(run: RunHandle) -> str:
+    """Where the progress of a run stands: what came before was shown by an earlier command."""
+    try:
+        return (await run.progress("")).cursor
+    except (NoServer, Refused):
+        return ""
 
 
 async def _refuse_finished(run: RunHandle, session: Session) -> None:

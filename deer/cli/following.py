@@ -41,11 +41,12 @@ class Display(Protocol):
 class Follower:
     """Follows one run; it remembers what it has shown, so that it may be asked again after a stop."""
 
-    def __init__(self, run: RunHandle, no_worker_hint: str, patience: Patience | None = None) -> None:
+    def __init__(self, run: RunHandle, no_worker_hint: str, patience: Patience | None = None, since: str = "") -> None:
+        """`since`: the cursor from which on progress is shown; the empty one shows all of it."""
         self._run = run
         self._hint = no_worker_hint
         self._patience = patience or Patience()
-        self._cursor = ""
+        self._cursor = since
         self._step_cursors: dict[str, str] = {}
         self._steps_asked_at = -math.inf
         self._silent_since: float | None = None

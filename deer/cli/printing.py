@@ -40,7 +40,10 @@ class Printer:
     def lines(self, lines: Iterable[Text]) -> None:
         """Lines on standard output, cut to the width of a terminal and whole elsewhere."""
         for line in lines:
-            self.out.print(line, no_wrap=True, overflow="ellipsis", soft_wrap=not self.out.is_terminal)
+            if self.out.is_terminal:
+                self.out.print(line, no_wrap=True, overflow="ellipsis")
+            else:
+                self.out.print(line, soft_wrap=True)
 
     def json(self, value: Any) -> None:  # anything that JSON can hold
         """A value as one line of JSON on standard output."""

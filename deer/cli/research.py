@@ -52,8 +52,11 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
         if wishes.documents is not None:
             from worker import register_documents
 
-            collection = await register_documents(settings, wishes.documents)
-            request = request.model_copy(update={"documents": (collection,)})
+            registered = await register_documents(settings, wishes.documents)
+            printer.say(f"{registered.documents} documents of {wishes.documents} can be searched")
+            for left_out in registered.skipped:
+                printer.say(f"notice: {left_out.path} is left out: {left_out.reason}")
+            request = request.model_copy(update={"documents": (registered.collection,)})
         started = await start_or_attach(session.client, session.store, run_id, request)
         printer.say(f"run {run_id} {'started' if started.is_new else 'is there already, with the same request'}")
         if session.ui_address:
@@ -84,10 +87,19 @@ async def leave_in_background(run: RunHandle, session: Session, settings: Settin
 
 
 async def follow_to_stop(
-    run: RunHandle, session: Session, settings: Settings, printer: Printer, output: Path | None = None
+    run: RunHandle,
+    session: Session,
+    settings: Settings,
+    printer: Printer,
+    output: Path | None = None,
+    *,
+    since: str = "",
 ) -> ExitCode:
-    """Show a run's progress up to its end or to where only a person helps, then its outcome; asks for reviews."""
-    follower = Follower(run, no_worker_hint(session), _PATIENCE_EMBEDDED if session.embedded else Patience())
+    """Show a run's progress up to its end or to where only a person helps, then its outcome; asks for reviews.
+
+    `since`: the cursor of the progress from which on it is shown.
+    """
+    follower = Follower(run, no_worker_hint(session), _PATIENCE_EMBEDDED if session.embedded else Patience(), since)
     try:
         status = await _next_stop(run, follower, session, printer)
         while status.phase is Phase.AWAITING_REVIEW and status.plan is not None and printer.may_ask:

@@ -3,12 +3,13 @@
 from deer.flow.state import RunState
 from deer.models import Phase, StepStatus
 
-_BOX = {
-    StepStatus.PENDING: "- [ ]",
-    StepStatus.RUNNING: "- [ ] ▶",
-    StepStatus.DONE: "- [x]",
-    StepStatus.FAILED: "- [x] ✗",
-    StepStatus.SKIPPED: "- [x] ↷",
+# signs, as Temporal's UI shows a Markdown task list as its brackets
+_SIGN = {
+    StepStatus.PENDING: "☐",
+    StepStatus.RUNNING: "▶",
+    StepStatus.DONE: "☑",
+    StepStatus.FAILED: "✗",
+    StepStatus.SKIPPED: "↷",
 }
 _HANDOFFS_SHOWN = 12
 
@@ -29,12 +30,12 @@ def picture(state: RunState) -> str:
         for step in state.plan.steps:
             progress = state.steps[step.id]
             reason = f": {_inline(progress.reason)}" if progress.reason else ""
-            lines.append(f"{_BOX[progress.status]} `{step.id}` {_inline(step.title)} ({step.step_type}){reason}")
+            lines.append(f"- {_SIGN[progress.status]} `{step.id}` {_inline(step.title)} ({step.step_type}){reason}")
         parts.append("\n".join(lines))
     usage = state.usage
     parts.append(
-        f"{usage.model_calls} model calls, {usage.input_tokens + usage.output_tokens} tokens, "
-        f"{usage.searches} searches, {usage.pages} pages; {len(state.sources.sources)} sources"
+        f"model calls {usage.model_calls}, tokens {usage.input_tokens + usage.output_tokens}, "
+        f"searches {usage.searches}, pages {usage.pages}, sources {len(state.sources.sources)}"
     )
     if state.handoffs:
         latest = state.handoffs[-_HANDOFFS_SHOWN:]
