@@ -24,4 +24,4 @@ async def eventually(look: Callable[[], Any], what: str, within_s: float = SLOW_
         if value:
             return value
         assert time.monotonic() < deadline, f"{what} did not come about within {within_s:g} s"
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.04)

@@ -47,7 +47,7 @@ class Run:
         """Wait until the run is in one of these phases; fails at once when it has ended in another or is stuck."""
 
         async def look() -> RunStatus | None:
-            await self._complain_if_stuck()
+            await self._temporal_status()
             status = await self.status()
             if status.phase in phases:
                 return status
@@ -71,8 +71,7 @@ class Run:
         """Wait until Temporal has closed the run, and how."""
 
         async def look() -> WorkflowExecutionStatus | None:
-            await self._complain_if_stuck()
-            status = (await self.handle.describe()).status
+            status = await self._temporal_status()
             return None if status == WorkflowExecutionStatus.RUNNING else status
 
         return await eventually(look, "the end of the run", within_s)
@@ -133,13 +132,15 @@ class Run:
             with suppress(RPCError):  # it may have ended since
                 await self.handle.terminate("the test is over")
 
-    async def _complain_if_stuck(self) -> None:
+    async def _temporal_status(self) -> WorkflowExecutionStatus | None:
+        """How the run stands with Temporal; AssertionError when its task fails again and again."""
         description = await self.handle.describe()
         task = description.raw_description.pending_workflow_task
         if task.attempt >= STUCK_ATTEMPTS:
             failures = [event.workflow_task_failed_event_attributes.failure for event in await self.events()]
             said = next((failure.message for failure in reversed(failures) if failure.message), "unknown")
             raise AssertionError(f"the workflow task fails again and again: {said}")
+        return description.status
 
 
 @dataclass
