@@ -159,6 +159,7 @@ class Research(OpenRun):
         """There is no new plan: a plan before it still waits for review, without one the run has failed."""
         if self._state.plan is None:
             raise RunFailed(reason)
+        self._state.keep_plan()
         self._state.notice(workflow.now(), f"{reason}; the plan before it still waits")
 
     async def _review(self) -> None:
@@ -167,15 +168,17 @@ class Research(OpenRun):
             self._state.hand_off(workflow.now(), "review", "research team", "accepted automatically, as asked")
             return
         while not self._state.is_approved():
+            shown = self._state.revisions
             await self._save_as(Phase.AWAITING_REVIEW, None)
             self._state.open_review()
-            self._enter(Phase.AWAITING_REVIEW)
-            await self._wait_for_review()
+            if not self._state.is_answered():
+                self._enter(Phase.AWAITING_REVIEW)
+            await self._wait_for_review(shown)
             if self._state.wants_new_plan():
                 await self._plan()
 
-    async def _wait_for_review(self) -> None:
-        shown = self._state.revisions
+    async def _wait_for_review(self, shown: int) -> None:
+        """Wait until the revision that was shown is answered, replaced, or past its deadline."""
         try:
             await workflow.wait_condition(
                 lambda: self._state.is_answered() or self._state.revisions != shown,
@@ -281,6 +284,7 @@ class Research(OpenRun):
 
     async def _report(self) -> None:
         """Have the report written; findings that were paid for are joined when no model can write it."""
+        self._state.hand_to_reporter(workflow.now())
         self._enter(Phase.REPORTING)
         if self._request.report_style is ReportStyle.PLAIN:
             await self._join_findings()

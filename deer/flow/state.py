@@ -193,9 +193,12 @@ class RunState(BaseModel):
                 self.notice(at, word("search_ignored", self.locale, title=step.title))
 
     def open_review(self) -> None:
-        """From now on the plan can be reviewed."""
-        self.review = ReviewState.WAITING
+        """From now on the plan can be reviewed. What was answered meanwhile stays answered."""
         self.reviewable = True
+
+    def keep_plan(self) -> None:
+        """No new plan came of a request for changes: the one before it waits again."""
+        self.review = ReviewState.WAITING
 
     def close_review(self) -> None:
         """From now on a review is refused."""
@@ -300,6 +303,15 @@ class RunState(BaseModel):
         return {step.id: step.title for step in (self.plan.steps if self.plan else ())}
 
     # Evidence and report
+
+    def hand_to_reporter(self, at: datetime) -> None:
+        """The findings go to the reporter, unless the judge has said so already."""
+        if self.handoffs and self.handoffs[-1].to == "reporter":
+            return
+        if self.round == 0:
+            self.hand_off(at, "planner", "reporter", "enough is known without further steps")
+        else:
+            self.hand_off(at, "research team", "reporter", "all steps have ended")
 
     def knows_enough(self) -> bool:
         """Whether the plan goes straight to the report: the planner says so, and has evidence or nothing to look up."""
