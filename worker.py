@@ -80,8 +80,7 @@ async def run_worker(
 
 def _worker(settings: Settings, client: Client, activities: Activities) -> "Worker":
     # Commands that run no worker import this module too, and should not wait for what only a worker needs.
-    from temporalio.worker import Worker
-    from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+    from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
     from workflows.policies import BUGS
     from workflows.research import Research
@@ -92,10 +91,7 @@ def _worker(settings: Settings, client: Client, activities: Activities) -> "Work
         task_queue=RESEARCH_QUEUE,
         workflows=[Research, Step],
         activities=activities,
-        workflow_runner=SandboxedWorkflowRunner(
-            # Shared between runs, not loaded anew for each; the architecture test proves that they do not act.
-            restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
-        ),
+        workflow_runner=UnsandboxedWorkflowRunner(),
         workflow_failure_exception_types=list(BUGS),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         max_cached_workflows=CACHED_WORKFLOWS,

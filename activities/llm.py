@@ -96,11 +96,11 @@ class ModelActivities:
                 calls = _with_ids(reply.calls if tools else (), request.turn)
                 messages = (*messages, ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls))
                 transcript = await self._keep(messages)
+                offered = frozenset(tool.name for tool in tools)
                 submitted = next((call for call in calls if call.name == ToolName.SUBMIT_FINDING), None)
                 if submitted is not None:
-                    return await self._submission(submitted, calls, transcript, reply)
+                    return await self._submission(submitted, calls, offered, transcript, reply)
                 finding = None if calls else await self._plain_finding(reply.content)
-                offered = frozenset(tool.name for tool in tools)
         return TurnReply(
             transcript=transcript,
             calls=tuple(parsing.parse_tool_call(call, offered) for call in calls),
@@ -134,12 +134,15 @@ class ModelActivities:
         return ReportReply(text=text, was_cut=reply.was_cut, usage=reply.usage)
 
     async def _ask(self, role: Role, brief: AnyBrief) -> ChatReply:
+        """One call without a conversation; a role that has tools answers by calling one."""
+        tools = tools_for(brief)
         return await self._model.complete(
             ChatRequest(
                 role=role,
                 brief=brief,
                 messages=render(brief),
-                tools=tools_for(brief),
+                tools=tools,
+                must_call_tool=bool(tools),
                 output=output_for(brief),
                 thinks_deeply=isinstance(brief, PlannerBrief) and brief.thinks_deeply,
             )
@@ -162,18 +165,24 @@ class ModelActivities:
         return await store_text(self._store, _TRANSCRIPT.dump_json(messages).decode())
 
     async def _submission(
-        self, submitted: RawToolCall, calls: tuple[RawToolCall, ...], transcript: TextRef, reply: ChatReply
+        self,
+        submitted: RawToolCall,
+        calls: tuple[RawToolCall, ...],
+        offered: frozenset[str],
+        transcript: TextRef,
+        reply: ChatReply,
     ) -> TurnReply:
         """The finding that was handed in; one that cannot be read is told to the model like any bad call."""
         try:
             finding = parsing.parse_finding(submitted)
         except InvalidInput as error:
             refused = ToolCall(id=submitted.id, name=submitted.name, error=str(error))
-            offered = frozenset(call.name for call in calls)
             others = (parsing.parse_tool_call(call, offered) for call in calls if call.id != submitted.id)
             return TurnReply(transcript=transcript, calls=(refused, *others), usage=reply.usage)
         kept = finding.model_copy(update={"summary": await offload(self._store, str(finding.summary))})
-        return TurnReply(transcript=transcript, submitted=submitted.id, finding=kept, usage=reply.usage)
+        return TurnReply(
+            transcript=transcript, finding=kept, unanswered=tuple(call.id for call in calls), usage=reply.usage
+        )
 
     async def _plain_finding(self, content: str) -> Finding | None:
         text = content.strip()[:MAX_FINDING_CHARS]

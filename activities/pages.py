@@ -37,15 +37,16 @@ class PageActivities:
         entry = f"answered/{request.run_id}/pages/{key}"
         async with beating():
             with translated():
-                _refuse_domain(request)
+                _refuse_domain(request.url, request)
                 source, was_asked = await self._answers.get(entry, FoundSource, lambda: self._read(request.url))
+                _refuse_domain(source.url, request)  # a redirect may have led elsewhere
                 return ReadReply(source=source, was_paid=was_asked)
 
     async def _read(self, url: str) -> FoundSource:
         is_document = url.startswith("doc:")
         page = await (self._documents.read(url) if is_document else self._reader.read(url))
         return FoundSource(
-            url=url,
+            url=page.url,
             title=page.title,
             summary=page.text[:SUMMARY_CHARS],
             text=await store_text(self._store, page.text),
@@ -53,10 +54,10 @@ class PageActivities:
         )
 
 
-def _refuse_domain(request: ReadRequest) -> None:
-    host = (urlsplit(request.url).hostname or "").lower()
-    if request.url.startswith("doc:"):
+def _refuse_domain(url: str, request: ReadRequest) -> None:
+    if url.startswith("doc:"):
         return
+    host = (urlsplit(url).hostname or "").lower()
     if any(_belongs(host, domain) for domain in request.denied_domains):
         raise ServiceError(f"{host} is on this run's list of denied domains", FailureKind.ADDRESS_REFUSED)
     if request.allowed_domains and not any(_belongs(host, domain) for domain in request.allowed_domains):

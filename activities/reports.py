@@ -8,9 +8,8 @@ from temporalio import activity
 
 from activities.failures import translated
 from activities.heartbeats import beating
-from deer.evidence import by_any_id, check_quote, renumber
+from deer.evidence import by_any_id, check_quote, folded, renumber
 from deer.models import (
-    Check,
     CheckClaimsReply,
     CheckClaimsRequest,
     CheckedClaim,
@@ -46,7 +45,7 @@ class ReportActivities:
         async with beating():
             with translated():
                 resolved = await resolve(self._store, request)
-        return await asyncio.to_thread(_checked, resolved)
+                return await asyncio.to_thread(_checked, resolved)
 
     @activity.defn
     async def join_findings(self, request: JoinRequest) -> JoinedFindings:
@@ -78,16 +77,15 @@ class ReportActivities:
 
 
 def _checked(request: CheckClaimsRequest) -> CheckClaimsReply:
-    sources = by_any_id(request.sources)
+    ids = {known: source.id for known, source in by_any_id(request.sources).items()}
+    texts = {source.id: [folded(full(text)) for text in source.texts] for source in request.sources}
     return CheckClaimsReply(
-        claims=tuple(_checked_claim(claim, sources.get(claim.source_id)) for claim in request.claims)
+        claims=tuple(_checked_claim(claim, ids.get(claim.source_id, ""), texts) for claim in request.claims)
     )
 
 
-def _checked_claim(claim: Claim, source: Source | None) -> CheckedClaim:
-    texts = [full(text) for text in source.texts] if source else []
-    check = check_quote(claim.quote, texts) if texts else Check.UNVERIFIED
-    source_id = source.id if source else ""
+def _checked_claim(claim: Claim, source_id: str, texts: dict[str, list[str]]) -> CheckedClaim:
+    check = check_quote(claim.quote, texts.get(source_id, []))
     return CheckedClaim(text=claim.text, source_id=source_id, quote=claim.quote, check=check)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from temporalio import activity
 
 from activities.heartbeats import beating
+from deer.models import CancelRunReply, CancelRunRequest
 
 
 class RunActivities:
@@ -17,13 +18,13 @@ class RunActivities:
         return [self.request_cancellation]
 
     @activity.defn
-    async def request_cancellation(self) -> None:
+    async def request_cancellation(self, request: CancelRunRequest) -> CancelRunReply:
         """Request the cancellation of the run that asks.
 
         A workflow ends CANCELED only when somebody requested it, and the server refuses a workflow's request for
         itself ("external workflow not found").
         """
         async with beating():
-            info = activity.info()
-            handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
+            handle = activity.client().get_workflow_handle(request.run_id, run_id=activity.info().workflow_run_id)
             await handle.cancel()
+        return CancelRunReply()

@@ -133,14 +133,14 @@ def _without_repeats(items: Iterable[T]) -> tuple[T, ...]:
 
 
 def check_quote(quote: str, texts: Sequence[str]) -> Check:
-    """Whether a quote stands in one of the texts of its source, white space and typography aside.
+    """Whether a quote stands in one of the `folded` texts of its source, white space and typography aside.
 
     Parts joined by an ellipsis must each stand there, in one text and in order.
     """
-    parts = [part for part in (_plain(part) for part in re.split(r"\.{3}|…", quote)) if part]
+    parts = [part for part in (folded(part) for part in re.split(r"\.{3}|…", quote)) if part]
     if sum(map(len, parts)) < _MIN_QUOTE_CHARS:
         return Check.UNVERIFIED
-    return Check.VERIFIED if any(_holds(_plain(text), parts) for text in texts) else Check.UNVERIFIED
+    return Check.VERIFIED if any(_holds(text, parts) for text in texts) else Check.UNVERIFIED
 
 
 def _holds(text: str, parts: Sequence[str]) -> bool:
@@ -153,9 +153,10 @@ def _holds(text: str, parts: Sequence[str]) -> bool:
     return True
 
 
-def _plain(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY).casefold()
-    return " ".join(folded.split()).strip("\"' ")
+def folded(text: str) -> str:
+    """A text without what does not count in a quote: case, kinds of quotes and dashes, runs of white space."""
+    plain = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY).casefold()
+    return " ".join(plain.split()).strip("\"' ")
 
 
 def by_any_id(sources: Iterable[Source]) -> Mapping[str, Source]:
@@ -169,14 +170,19 @@ _TARGET = r"\(\s*<?((?:[^()\s<>]|\([^()\s]*\))*)>?(?:\s[^)\n]*)?\)"
 _IMAGE = re.compile(r"!\[([^\]\n]*)\]" + _TARGET)
 _LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]" + _TARGET)
 _BARE_ADDRESS = re.compile(r"<?\b(?:https?|doc)://(?:[^\s<>()\[\]\"'，。；、（）】」]|\([^\s<>()]*\))+>?")
-_MARKERS = re.compile(r"\[\s*((?:s\d+|b)-\d+(?:\s*[,;、，]\s*(?:(?:s\d+|b)-\d+))*)\s*\]")
-_NUMBERS = re.compile(r"(?:[ \t]|(?<![\w\]]))\[\s*\d{1,3}(?:\s*[,;、，-]\s*\d{1,3})*\s*\](?![(:])")
+_MARKERS = re.compile(r"[\[【]\s*((?:s\d+|b)-\d+(?:\s*[,;、，]\s*(?:(?:s\d+|b)-\d+))*)\s*[\]】]")
+_NUMBERS = re.compile(r"[ \t]?(?:\[\s*\^?\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*\]|【\s*\d{1,3}[^】\n]{0,20}】)(?![(:])")
+_FOOTNOTES = re.compile(r"[ \t]?\[\^[^\]\n]+\]:?")
+_DEFINITIONS = re.compile(r"^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*<?\S+://[^\n]*\n?", re.MULTILINE)
+_LABELLED = re.compile(r"\[([^\[\]\n]*[^\[\]\n\d,;–^ -][^\[\]\n]*)\]\[[^\[\]\n]*\]")
+_TOKEN = re.compile("\ue000([^\ue000\ue001]*)\ue001")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>|<!--.*?-->", re.DOTALL)
 _REFERENCES = re.compile(
     r"^#{1,6}\s*(?:\d+[.)]?\s*)?(?:key citations|references|reference list|sources|citations|works cited|bibliography"
     r"|参考来源|参考文献|参考资料|引用来源|来源|引用)\s*[:：]?\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_REFERENCE_LINE = re.compile(r"[-*+•]\s|\d{1,3}[.)]\s|[\[【<]|https?://|doc://")
 _OUTER_FENCE = re.compile(r"\A\s*(`{3,})(?:markdown|md)?[ \t]*\n(.*)\n\1\s*\Z", re.DOTALL | re.IGNORECASE)
 
 
@@ -207,9 +213,10 @@ def _without_fence(text: str) -> str:
 def _without_references(text: str) -> str:
     """Drop the last section when it is a list of references: code appends the true one."""
     headings = list(_REFERENCES.finditer(text))
-    if not headings or re.search(r"^#{1,6}\s", text[headings[-1].end() :], re.MULTILINE):
+    if not headings:
         return text
-    return text[: headings[-1].start()].rstrip()
+    lines = [line.strip() for line in text[headings[-1].end() :].splitlines() if line.strip()]
+    return text[: headings[-1].start()].rstrip() if all(map(_REFERENCE_LINE.match, lines)) else text
 
 
 class _Renumbering:
@@ -224,7 +231,7 @@ class _Renumbering:
         self._removed_links = 0
 
     def apply(self, text: str) -> CitedText:
-        parts = _CODE.split(text)
+        parts = _CODE.split(text.replace("\ue000", "").replace("\ue001", ""))
         done = "".join(part if at % 2 else self._prose(part) for at, part in enumerate(parts))
         return CitedText(
             text=re.sub(r"[ \t]+([.,;:!?])(?=\s|$)", r"\1", done).strip(),
@@ -234,19 +241,31 @@ class _Renumbering:
         )
 
     def _prose(self, text: str) -> str:
-        text = _NUMBERS.sub(self._made_up_number, text)
+        """Citations of known sources first become tokens, so that whatever still looks like one is none."""
+        text = _MARKERS.sub(self._marker, text)
+        text = _DEFINITIONS.sub(self._definition, text)
+        text = _LABELLED.sub(self._labelled, text)
+        text = _FOOTNOTES.sub(self._made_up, text)
+        text = _NUMBERS.sub(self._made_up, text)
         text = _TAG.sub(lambda tag: tag.group() if _BARE_ADDRESS.fullmatch(tag.group()) else "", text)
         text = _IMAGE.sub(self._image, text)
         text = _LINK.sub(self._link, text)
         text = _BARE_ADDRESS.sub(self._bare_address, text)
-        text = _MARKERS.sub(self._marker, text)
-        return _NUMBER_RUN.sub(_merged_numbers, text)
+        return _NUMBER_RUN.sub(_merged_numbers, _TOKEN.sub(self._number, text))
 
-    def _number(self, source: Source) -> int:
-        return self._numbers.setdefault(source.id, len(self._numbers) + 1)
+    def _number(self, token: re.Match[str]) -> str:
+        return f"[{self._numbers.setdefault(token.group(1), len(self._numbers) + 1)}]"
 
-    def _made_up_number(self, _: re.Match[str]) -> str:
+    def _made_up(self, _: re.Match[str]) -> str:
         self._removed_markers += 1
+        return ""
+
+    def _labelled(self, link: re.Match[str]) -> str:
+        self._removed_markers += 1
+        return link.group(1)
+
+    def _definition(self, _: re.Match[str]) -> str:
+        self._removed_links += 1
         return ""
 
     def _image(self, image: re.Match[str]) -> str:
@@ -259,7 +278,7 @@ class _Renumbering:
         if source is None:
             self._removed_links += 1
             return words
-        return f"{words} [{source.id}]".strip()
+        return f"{words} {_token(source)}".strip()
 
     def _bare_address(self, address: re.Match[str]) -> str:
         url = address.group().strip("<>")
@@ -268,16 +287,20 @@ class _Renumbering:
         if source is None:
             self._removed_links += 1
             return tail
-        return f"[{source.id}]{tail}"
+        return _token(source) + tail
 
     def _marker(self, marker: re.Match[str]) -> str:
-        found: list[int] = []
+        found = []
         for source_id in re.split(r"\s*[,;、，]\s*", marker.group(1)):
             if (source := self._by_id.get(source_id)) is None:
                 self._removed_markers += 1
             else:
-                found.append(self._number(source))
-        return "".join(f"[{number}]" for number in dict.fromkeys(found))
+                found.append(_token(source))
+        return "".join(dict.fromkeys(found))
+
+
+def _token(source: Source) -> str:
+    return f"\ue000{source.id}\ue001"
 
 
 _NUMBER_RUN = re.compile(r"\[\d+\](?:\s*\[\d+\])+")

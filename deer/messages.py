@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from deer.errors import InvalidInput
-from deer.models import Model
+from deer.models import Message, Model
 from deer.parsing import first_error
 
 MAX_FEEDBACK_CHARS = 8_000
@@ -25,7 +25,7 @@ class Decision(StrEnum):
     EDIT = "edit"
 
 
-class Review(Model):
+class Review(Message):
     """A review of a plan. `revision` None means the plan that is waiting.
 
     An edit has either `feedback` (the planner writes a new plan) or `plan` (replaces the plan once validated).
@@ -51,7 +51,7 @@ class ControlAction(StrEnum):
     BUDGET = "budget"
 
 
-class Control(Model):
+class Control(Message):
     """A command to a run; which of the other fields it needs depends on the action."""
 
     action: ControlAction
@@ -67,10 +67,11 @@ class Command(StrEnum):
 
 
 class StepReport(Model):
-    """What a step tells its parent: that it is held for `reason`, or, with None, that it goes on."""
+    """What a step tells its parent: why it is held, or, with `held` None, that it goes on. `number` counts up."""
 
     step_id: str
     held: str | None
+    number: int = 0
 
 
 def parse_approval(value: Any) -> Review:

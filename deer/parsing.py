@@ -31,7 +31,8 @@ MAX_THOUGHT_CHARS = 4_000
 
 MAX_CLAIMS = 30
 MAX_CLAIM_CHARS = 600
-"""Of a claim and of its quote: the claims of thirty steps travel together, well below the 2 MB of a payload."""
+MAX_CLAIMS_BYTES = 32 * 1024
+"""Of the claims of a finding: those of thirty steps travel together and stay well below the 2 MB of a payload."""
 
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)```", re.DOTALL)
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -200,7 +201,8 @@ def _refuse_bad_dependencies(steps: Sequence[DraftStep], rules: PlanRules) -> No
             raise InvalidInput(f"no step {step.id!r} in the plan; leave id out for a new step", f"steps.{at}.id")
     graph: dict[int, set[int]] = {}
     for at, step in enumerate(steps):
-        graph[at] = set()
+        has_default = step.depends_on is None and step.step_type is not StepType.RESEARCH
+        graph[at] = set(range(at)) if has_default else set()
         for wanted in step.depends_on or ():
             target = wanted - 1 if isinstance(wanted, int) else positions.get(wanted)
             if target is None and wanted in rules.finished_ids:
@@ -310,7 +312,9 @@ def parse_tool_call(call: RawToolCall, offered: Collection[str]) -> ToolCall:
                 topic=search.topic,
                 depth=search.search_depth,
             )
-        return ToolCall(id=call.id, name=call.name, url=_PageArguments.model_validate(arguments).url.strip())
+        if call.name == ToolName.READ_PAGE:
+            return ToolCall(id=call.id, name=call.name, url=_PageArguments.model_validate(arguments).url.strip())
+        raise InvalidInput(f"{call.name} ends the step: call it once and alone")
     except ValidationError as error:
         return ToolCall(id=call.id, name=call.name, error=str(first_error(error)))
     except InvalidInput as error:
@@ -329,4 +333,7 @@ def parse_finding(call: RawToolCall) -> Finding:
     )
     if not given.summary.strip():
         raise InvalidInput("must not be empty", "summary")
+    size = sum(len((claim.text + claim.quote).encode("utf-8", "replace")) for claim in claims)
+    if size > MAX_CLAIMS_BYTES:
+        raise InvalidInput(f"{size} bytes of text and quotes, at most {MAX_CLAIMS_BYTES} allowed", "claims")
     return Finding(summary=given.summary.strip(), claims=claims)

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig, ChildWorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
@@ -50,7 +50,10 @@ class OpenRun:
         except ValidationError as error:
             self._bad_request = first_error(error)
             self._request = ResearchRequest(question="-")
-        self._state = flow.RunState.begin(workflow.info().workflow_id, self._request)
+        run_id = workflow.info().workflow_id
+        if {".", ".."} & set(run_id.split("/")):
+            self._bad_request = InvalidInput(f"a run cannot be named {run_id!r}: its record is kept under that name")
+        self._state = flow.RunState.begin(run_id, self._request)
         self._children: dict[str, ChildWorkflowHandle[Step, Any]] = {}
         self._shown_phase: Phase | None = None
         self._saving = asyncio.Lock()
@@ -114,6 +117,8 @@ class OpenRun:
         never the run: its history has all of it.
         """
         async with self._saving:
+            if self._state.phase.is_end and phase is not self._state.phase:
+                return  # the run ended while this save waited for its turn
             status = flow.status_of(self._state).model_copy(update={"phase": phase, "reason": reason})
             request = SaveRunRequest(status=status, texts=flow.references_of(self._state))
             try:
@@ -124,7 +129,11 @@ class OpenRun:
     async def _end(self, phase: Phase, reason: str | None = None) -> RunOutcome:
         self._state.end(workflow.now(), phase, reason)
         self._show()
-        await self._save_as(phase, reason)
+        saving = asyncio.ensure_future(self._save_as(phase, reason))
+        try:
+            await asyncio.shield(saving)
+        except asyncio.CancelledError:
+            await saving  # a run that has come to its end is not cancelled any more
         await workflow.wait_condition(workflow.all_handlers_finished)
         return flow.outcome_of(self._state)
 
@@ -188,6 +197,7 @@ class OpenRun:
         """Take over what a step says of itself."""
         try:
             said = messages.parse_step_report(value)
+            flow.check_step_report(self._state, said)
             if said.held is not None:
                 await self._save_as(Phase.NEEDS_ATTENTION, said.held)
             flow.take_step_report(self._state, workflow.now(), said)
@@ -229,9 +239,17 @@ class OpenRun:
         held_steps = flow.take_control(self._state, workflow.now(), control)
         for step_id in held_steps:
             if (child := self._children.get(step_id)) is not None:
-                await child.signal(Step.command, messages.Command.RETRY)
+                await self._tell(child, messages.Command.RETRY)
         self._show()
         return "what was held goes on"
+
+    async def _tell(self, child: ChildWorkflowHandle[Step, Any], command: messages.Command) -> None:
+        try:
+            await child.signal(Step.command, command)
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            workflow.logger.info("step %s ended before it could be told: %s", child.id, error)
 
     def _take_signal(self, name: str, act: Callable[[], object]) -> None:
         try:

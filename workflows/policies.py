@@ -9,13 +9,18 @@ from datetime import timedelta
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityConfig
 
+NO_WORKER_FOR = timedelta(days=30)
+"""From scheduling to the end: this clock also runs while no worker is there, and absence must not fail a run.
+
+How long a call is tried is bounded by its attempts.
+"""
+
 _NEVER_RETRIED = ["PayloadsTooLarge"]
 
 MODEL = ActivityConfig(
     # above the client's own timeout (120 s by default), so that the client's clear error comes first
     start_to_close_timeout=timedelta(minutes=10),
-    # rate limits ask for up to two minutes, and an outage of a quarter of an hour is worth waiting out
-    schedule_to_close_timeout=timedelta(minutes=30),
+    schedule_to_close_timeout=NO_WORKER_FOR,
     heartbeat_timeout=timedelta(seconds=10),
     retry_policy=RetryPolicy(
         initial_interval=timedelta(seconds=1),
@@ -27,7 +32,7 @@ MODEL = ActivityConfig(
 
 SEARCH = ActivityConfig(
     start_to_close_timeout=timedelta(seconds=90),
-    schedule_to_close_timeout=timedelta(minutes=5),
+    schedule_to_close_timeout=NO_WORKER_FOR,
     heartbeat_timeout=timedelta(seconds=10),
     # a search that fails four times is told to the agent, which can ask in other words
     retry_policy=RetryPolicy(
@@ -40,7 +45,7 @@ SEARCH = ActivityConfig(
 
 PAGE = ActivityConfig(
     start_to_close_timeout=timedelta(seconds=90),
-    schedule_to_close_timeout=timedelta(minutes=3),
+    schedule_to_close_timeout=NO_WORKER_FOR,
     heartbeat_timeout=timedelta(seconds=10),
     # pages fail for good far more often than services do: one more try, then the agent picks another
     retry_policy=RetryPolicy(
@@ -53,7 +58,7 @@ PAGE = ActivityConfig(
 STORE = ActivityConfig(
     # reads and writes texts of megabytes at most
     start_to_close_timeout=timedelta(seconds=60),
-    schedule_to_close_timeout=timedelta(minutes=10),
+    schedule_to_close_timeout=NO_WORKER_FOR,
     heartbeat_timeout=timedelta(seconds=5),
     retry_policy=RetryPolicy(
         initial_interval=timedelta(milliseconds=500),

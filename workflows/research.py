@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from deer import flow
     from deer.errors import ServiceError
     from deer.models import (
+        CancelRunRequest,
         Check,
         CheckClaimsRequest,
         CheckedClaim,
@@ -77,9 +78,10 @@ class Research(OpenRun):
             await self._end(Phase.FAILED, f"a fault of the program: {type(bug).__name__}: {bug}")
             raise
         except (asyncio.CancelledError, FailureError) as error:
-            if not is_cancelled_exception(error):
-                raise
-            await self._end(Phase.CANCELLED, self._cancel_reason)
+            if is_cancelled_exception(error):
+                await self._end(Phase.CANCELLED, self._cancel_reason)
+            else:
+                await self._end(Phase.FAILED, f"Temporal refused what the run asked of it: {error}")
             raise
 
     async def _story(self) -> Phase:
@@ -193,8 +195,10 @@ class Research(OpenRun):
         if self._request.review_deadline_policy is DeadlinePolicy.ACCEPT:
             self._state.accept_unanswered(workflow.now())
             return
+        self._state.close_review()
         self._cancel_reason = "nobody reviewed the plan before its deadline"
-        await workflow.execute_activity_method(RunActivities.request_cancellation, **policies.STORE)
+        request = CancelRunRequest(run_id=self._state.id)
+        await self._keep(RunActivities.request_cancellation, request, "cancel the run at its deadline")
         await workflow.wait_condition(lambda: False)  # the cancellation ends this wait
 
     async def _research_team(self) -> None:
@@ -206,6 +210,7 @@ class Research(OpenRun):
             while True:
                 running += [asyncio.create_task(self._run_step(step)) for step in self._state.start_ready_steps()]
                 if not running:
+                    self._state.fail_unreachable_steps(workflow.now())
                     return
                 self._show()
                 done, _ = await workflow.wait(running, return_when=asyncio.FIRST_COMPLETED)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from temporalio import workflow
+from temporalio.exceptions import FailureError, is_cancelled_exception
 from temporalio.workflow import ActivityConfig
 
 with workflow.unsafe.imports_passed_through():
@@ -39,6 +40,13 @@ with workflow.unsafe.imports_passed_through():
     from workflows.calling import Request, Result, call
 
 
+MAX_CALLS_PER_TURN = 12
+"""Tool calls of one turn that are made; a model that asks for more is told so."""
+
+MAX_SOURCES = 400
+"""Sources that a step registers; its result has to stay well below the 2 MB of a payload."""
+
+
 @workflow.defn(name="Step")
 class Step:
     """An agent with its own context: it searches and reads, and ends with a finding or a reason why there is none."""
@@ -55,6 +63,7 @@ class Step:
         self._turn = 0
         self._searched = False
         self._held: str | None = None
+        self._reports = 0
 
     @workflow.run
     async def run(self, request: StepRequest) -> StepOutcome:
@@ -63,6 +72,11 @@ class Step:
             return await self._work()
         except ServiceError as error:
             return self._outcome(StepStatus.FAILED, reason=str(error))
+        except (asyncio.CancelledError, FailureError) as error:
+            if not is_cancelled_exception(error):
+                raise
+            # not raised on: what was spent and seen until now goes to the parent, which knows that it cancelled
+            return self._outcome(StepStatus.SKIPPED, reason=word("step_cancelled", self._request.brief.locale))
 
     async def _work(self) -> StepOutcome:
         told: set[AgentNote] = set()
@@ -70,7 +84,8 @@ class Step:
         reply = await self._take_turn()
         while True:
             if reply.calls:
-                replies = await asyncio.gather(*[self._make(asked) for asked in reply.calls])
+                replies = await asyncio.gather(*[self._make(asked) for asked in reply.calls[:MAX_CALLS_PER_TURN]])
+                replies += [_not_made(asked) for asked in reply.calls[MAX_CALLS_PER_TURN:]]
                 rounds += 1
                 if rounds >= self._request.brief.max_turns:
                     return await self._sum_up(replies)
@@ -136,9 +151,7 @@ class Step:
         if asked.error is not None:
             return ToolReply(call_id=asked.id, error=asked.error)
         try:
-            if asked.name == ToolName.WEB_SEARCH:
-                return await self._search(asked)
-            return await self._read(asked)
+            return await (self._search(asked) if asked.name == ToolName.WEB_SEARCH else self._read(asked))
         except ServiceError as error:
             self._record(f"{asked.name} failed: {error}")
             return ToolReply(call_id=asked.id, error=str(error))
@@ -165,7 +178,10 @@ class Step:
         )
         self._usage += Usage(searches=int(reply.was_paid))
         self._notices.extend(reply.notices)
-        hits = tuple(self._sources.add(found) for found in reply.sources)
+        room = MAX_SOURCES - len(self._sources.sources)
+        if room < len(reply.sources):
+            self._tell("sources_spent", count=MAX_SOURCES)
+        hits = tuple(self._sources.add(found) for found in reply.sources[: max(0, room)])
         self._record(f"found {len(hits)} sources for: {asked.query}")
         return ToolReply(call_id=asked.id, hits=tuple(hit.model_copy(update={"texts": ()}) for hit in hits))
 
@@ -209,7 +225,9 @@ class Step:
 
     async def _report(self, held: str | None) -> None:
         parent = workflow.get_external_workflow_handle(self._request.run_id)
-        await parent.signal("report", StepReport(step_id=self._request.brief.step.id, held=held))
+        self._reports += 1
+        report = StepReport(step_id=self._request.brief.step.id, held=held, number=self._reports)
+        await parent.signal("report", report)
 
     def _tell(self, notice: str, **values: object) -> None:
         brief = self._request.brief
@@ -250,6 +268,10 @@ class Step:
         )
 
 
+def _not_made(asked: ToolCall) -> ToolReply:
+    return ToolReply(call_id=asked.id, error=f"not made: at most {MAX_CALLS_PER_TURN} calls in one turn")
+
+
 def _unanswered(reply: TurnReply) -> tuple[ToolReply, ...]:
-    """Every tool call wants a reply, also one that handed in a finding which cannot stand."""
-    return () if reply.submitted is None else (ToolReply(call_id=reply.submitted, error="not taken yet"),)
+    """Every tool call wants a reply, also those of a turn that handed in a finding which cannot stand."""
+    return tuple(ToolReply(call_id=call_id, error="not taken: see the next message") for call_id in reply.unanswered)

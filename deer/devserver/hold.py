@@ -111,12 +111,6 @@ class ServerHold:
             self._change(record, works=True)
             return True
 
-    def also_work(self) -> None:
-        """Record that this client runs a worker, beside others if there are any."""
-        with locked(self._data_dir):
-            if record := read_record(self._data_dir):
-                self._change(record, works=True)
-
     def stop_working(self) -> None:
         """Record that this client takes no more work, so that another client may."""
         with locked(self._data_dir):

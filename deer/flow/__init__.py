@@ -8,7 +8,7 @@ from deer.flow.briefs import (
     reporter_brief,
     step_brief,
 )
-from deer.flow.holds import check_control, hold, release, take_control, take_step_report
+from deer.flow.holds import check_control, check_step_report, hold, take_control, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
 from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
@@ -21,6 +21,7 @@ __all__ = [
     "StepProgress",
     "can_search",
     "check_control",
+    "check_step_report",
     "coordinator_brief",
     "finding_briefs",
     "hold",
@@ -32,7 +33,6 @@ __all__ = [
     "progress_since",
     "ready_steps",
     "references_of",
-    "release",
     "reporter_brief",
     "status_of",
     "step_brief",

@@ -18,20 +18,21 @@ def hold(state: RunState, at: datetime, step_id: str, reason: str) -> None:
     state.record(at, f"needs attention: {reason}", step_id or None)
 
 
-def release(state: RunState, step_id: str) -> None:
-    """A hold is over; with the last one the phase before comes back."""
-    state.held.pop(step_id, None)
-    if not state.held and state.held_phase is not None:
-        state.phase, state.held_phase, state.reason = state.held_phase, None, None
-
-
-def take_step_report(state: RunState, at: datetime, report: StepReport) -> None:
-    """A step says that it is held, or goes on. Raises Refused when it is not at work."""
+def check_step_report(state: RunState, report: StepReport) -> None:
+    """Whether a report comes from a step at work. Raises Refused; nothing changes."""
     progress = state.steps.get(report.step_id)
     if progress is None or progress.status is not StepStatus.RUNNING:
         raise Refused(f"no step {report.step_id!r} is at work")
+
+
+def take_step_report(state: RunState, at: datetime, report: StepReport) -> None:
+    """A step says that it is held, or goes on; what a later report has overtaken is void. Raises Refused."""
+    check_step_report(state, report)
+    if report.number < state.reports_seen.get(report.step_id, 0):
+        return
+    state.reports_seen[report.step_id] = report.number
     if report.held is None:
-        release(state, report.step_id)
+        state.release(report.step_id)
     else:
         hold(state, at, report.step_id, report.held)
 
@@ -47,9 +48,10 @@ def check_control(state: RunState, control: Control) -> None:
 
 
 def take_control(state: RunState, at: datetime, control: Control) -> tuple[str, ...]:
-    """Release what the run itself is held by; returns the held steps, which must be told. Raises as `check_control`."""
+    """Release all that is held; returns the held steps, which must be told. Raises as `check_control`."""
     check_control(state, control)
-    held_steps = tuple(step_id for step_id in state.held if step_id)
+    held = tuple(state.held)
     state.record(at, "retry")
-    release(state, "")
-    return held_steps
+    for step_id in held:
+        state.release(step_id)
+    return tuple(step_id for step_id in held if step_id)

@@ -86,6 +86,8 @@ class RunState(BaseModel):
     held: dict[str, str] = {}
     """Why the run is held, by step id; the empty id is the run itself."""
     held_phase: Phase | None = None
+    reports_seen: dict[str, int] = {}
+    """Number of the latest report of each step; one that arrives after a later one is void."""
     handoffs: tuple[HandOff, ...] = ()
     notices: tuple[str, ...] = ()
     usage: Usage = Usage()
@@ -238,6 +240,7 @@ class RunState(BaseModel):
             return f"the plan is now revision {self.revisions}"
         self.feedback = (*self.feedback, (review.feedback or "").strip())
         self.review = ReviewState.REPLANNING
+        self.close_review()  # the new plan has been seen by nobody before it is shown
         self.enter(Phase.PLANNING)
         self.hand_off(at, reviewer, "planner", f"asked for changes: {self.feedback[-1]}"[:MAX_ENTRY_CHARS])
         return "the planner writes a new plan"
@@ -295,12 +298,25 @@ class RunState(BaseModel):
         self.spend(outcome.usage)
         for text in outcome.notices:
             self.notice(at, text)
-        self.held.pop(step_id, None)
+        self.release(step_id)
         said = [str(outcome.status), self._titles()[step_id], *([outcome.reason] if outcome.reason else [])]
         self.hand_off(at, step_id, "research team", ": ".join(said)[:MAX_ENTRY_CHARS])
 
     def _titles(self) -> dict[str, str]:
         return {step.id: step.title for step in (self.plan.steps if self.plan else ())}
+
+    def fail_unreachable_steps(self, at: datetime) -> None:
+        """Nothing runs and nothing can start: what is left waits for steps that will never end."""
+        for step_id, progress in self.steps.items():
+            if progress.status is StepStatus.PENDING:
+                outcome = StepOutcome(status=StepStatus.FAILED, reason="the steps that it depends on never end")
+                self.end_step(at, step_id, outcome)
+
+    def release(self, step_id: str) -> None:
+        """A hold is over; with the last one the phase before comes back. The empty id is the run itself."""
+        self.held.pop(step_id, None)
+        if not self.held and self.held_phase is not None:
+            self.phase, self.held_phase, self.reason = self.held_phase, None, None
 
     # Evidence and report
 

@@ -14,6 +14,8 @@ from deer.models.briefs import (
 )
 from deer.models.calls import (
     AgentNote,
+    CancelRunReply,
+    CancelRunRequest,
     CheckClaimsReply,
     CheckClaimsRequest,
     CoordinateRequest,
@@ -97,6 +99,7 @@ from deer.models.run import (
 from deer.models.texts import (
     INLINE_TEXT_BYTES,
     PREVIEW_CHARS,
+    Message,
     Model,
     StoredText,
     TextRef,
@@ -120,6 +123,8 @@ __all__ = [
     "AgentNote",
     "AnyBrief",
     "Brief",
+    "CancelRunReply",
+    "CancelRunRequest",
     "ChatMessage",
     "ChatReply",
     "Check",
@@ -143,6 +148,7 @@ __all__ = [
     "JoinedFindings",
     "JudgeBrief",
     "JudgeRequest",
+    "Message",
     "Model",
     "OutputSchema",
     "Page",

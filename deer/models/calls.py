@@ -136,11 +136,11 @@ class TurnRequest(Model):
 class TurnReply(Model):
     """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing.
 
-    `submitted`: id of the call that handed the finding in, which wants a reply if the talk goes on; None otherwise.
+    `unanswered`: ids of the calls of a turn that handed in a finding; they want a reply if the talk goes on.
     """
 
     transcript: TextRef
-    submitted: str | None = None
+    unanswered: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     finding: Finding | None = None
     usage: Usage
@@ -182,6 +182,16 @@ class ReadReply(Model):
 
     source: FoundSource
     was_paid: bool
+
+
+class CancelRunRequest(Model):
+    """Input of `request_cancellation`. `run_id` is the workflow id of the run that asks."""
+
+    run_id: str
+
+
+class CancelRunReply(Model):
+    """Result of `request_cancellation`: the server has taken the request."""
 
 
 class CheckClaimsRequest(Model):

@@ -18,7 +18,6 @@ class Hit(Model):
     title: str
     content: str
     score: float | None = None
-    published: str | None = None
 
 
 class Page(Model):

@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from deer.models.texts import Model
+from deer.models.texts import Message
 
 MAX_QUESTION_CHARS = 8_000
-RUN_ID_PATTERN = r"^[A-Za-z0-9._-]{1,64}$"
+RUN_ID_PATTERN = r"^(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}|\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,62}|\.\.[A-Za-z0-9._-]{1,62})$"
+"""Letters, digits and `._-`, 64 at most; not `.` and `..`, which mean places of a store."""
 LOCALE_PATTERN = r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$"
 
 
@@ -30,7 +31,7 @@ class DeadlinePolicy(StrEnum):
     CANCEL = "cancel"
 
 
-class ResearchRequest(Model):
+class ResearchRequest(Message):
     """Input of the workflow `Research`. Only `question` is required; request values beat settings."""
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]

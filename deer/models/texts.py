@@ -12,9 +12,18 @@ PREVIEW_CHARS = 300
 
 
 class Model(BaseModel):
-    """Base of every value that crosses a boundary: immutable, and closed to unknown fields."""
+    """Base of every value that crosses a boundary: immutable.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)  # a command that needs few loads faster
+    Unknown fields are left out when one is read, since a worker of the next version may have written it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Message(Model):
+    """Base of what people write: a field that nobody knows is a mistake, and named."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -183,7 +183,6 @@ def _hit_of(item: object) -> Hit | None:
         title=one_line(_text(item.get("title")))[:MAX_TITLE_CHARS] or url,
         content=content if len(content) <= MAX_CONTENT_CHARS else content[: MAX_CONTENT_CHARS - 1] + "…",
         score=_score_of(item.get("score")),
-        published=one_line(_text(item.get("published_date"))) or None,
     )
 
 

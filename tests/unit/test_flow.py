@@ -198,10 +198,37 @@ def test_a_hold_restores_the_phase_before_it() -> None:
         flow.take_step_report(state, NOW, StepReport(step_id=step_id, held="the key was refused"))
     assert (state.phase, state.reason) == (Phase.NEEDS_ATTENTION, "the key was refused")
     assert flow.take_control(state, NOW, Control(action=ControlAction.RETRY)) == ("s1", "s2")
-    assert state.phase is Phase.NEEDS_ATTENTION
+    assert (state.phase, state.reason) == (Phase.RESEARCHING, None)
     for step_id in ("s1", "s2"):
         flow.take_step_report(state, NOW, StepReport(step_id=step_id, held=None))
     assert (state.phase, state.reason) == (Phase.RESEARCHING, None)
+
+
+def test_a_hold_ends_with_its_step() -> None:
+    """A held step that is cancelled takes its hold with it."""
+    state = planned(drafted("A"), drafted("B"))
+    state.take_review(NOW, approve())
+    state.start_ready_steps()
+    flow.take_step_report(state, NOW, StepReport(step_id="s1", held="no quota", number=1))
+    state.end_step(NOW, "s1", StepOutcome(status=StepStatus.SKIPPED, reason="it was cancelled"))
+    assert (state.phase, state.held) == (Phase.RESEARCHING, {})
+
+
+def test_a_report_that_was_overtaken_is_void() -> None:
+    """A hold that is taken over after the release that followed it holds nobody."""
+    state = planned(drafted("A"))
+    state.take_review(NOW, approve())
+    state.start_ready_steps()
+    flow.take_step_report(state, NOW, StepReport(step_id="s1", held=None, number=2))
+    flow.take_step_report(state, NOW, StepReport(step_id="s1", held="late", number=1))
+    assert state.phase is Phase.RESEARCHING
+
+
+def test_steps_that_can_never_start_are_a_gap() -> None:
+    """When nothing runs and nothing can start, what is left failed: a run does not end as if it were whole."""
+    state = planned(drafted("A"))
+    state.fail_unreachable_steps(NOW)
+    assert state.gaps() == ("The step “A” found nothing: the steps that it depends on never end",)
 
 
 def test_a_phase_entered_while_held_comes_after_the_hold() -> None:
@@ -210,7 +237,7 @@ def test_a_phase_entered_while_held_comes_after_the_hold() -> None:
     flow.hold(state, NOW, "", "no quota")
     state.enter(Phase.PLANNING)
     held_in = state.phase
-    flow.release(state, "")
+    state.release("")
     assert (held_in, state.phase) == (Phase.NEEDS_ATTENTION, Phase.PLANNING)
 
 

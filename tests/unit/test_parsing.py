@@ -90,6 +90,7 @@ def test_a_reply_without_a_whole_object_is_refused(text: str, said: str) -> None
         (plan(step(depends_on=["s9"])), "steps.0.depends_on"),
         (plan(step(depends_on=[1])), "steps.0.depends_on"),
         (plan(step("A", depends_on=[2]), step("B", depends_on=[1])), "depends_on"),
+        (plan(step("A", depends_on=[2]), step("B", step_type="analysis")), "depends_on"),
         (plan(step(id=["s1"])), "steps.0.id"),
         (plan(*(step(f"S{n}") for n in range(6))), "steps"),
     ],
@@ -201,6 +202,18 @@ def test_a_bad_tool_call_carries_what_to_tell_the_model(asked: RawToolCall, said
     parsed = parse_tool_call(asked, TOOLS)
     assert parsed.id == "c1"
     assert said in (parsed.error or "")
+
+
+def test_a_second_submission_is_no_page() -> None:
+    """Only the tools that look something up can be made; handing in is for once, and alone."""
+    assert "call it once and alone" in (parse_tool_call(call("submit_finding", "{}"), TOOLS).error or "")
+
+
+def test_claims_are_bounded_in_bytes() -> None:
+    """Claims in Chinese weigh three times their characters."""
+    claim = '{"text": "' + "热" * 600 + '", "quote": "' + "泵" * 600 + '"}'
+    with pytest.raises(InvalidInput, match="claims: 36000 bytes"):
+        parse_finding(call("submit_finding", f'{{"summary": "S", "claims": [{", ".join([claim] * 10)}]}}'))
 
 
 def test_a_good_tool_call_has_its_arguments() -> None:

@@ -104,10 +104,7 @@ async def test_results_become_hits_in_order() -> None:
         for n in range(4)
     ]
     hits = await hits_of(results(*items), SearchQuery(text="x", max_results=2))
-    assert hits == tuple(
-        Hit(url=f"https://a.org/{n}", title=f"T{n}", content=f"C{n}", score=0.9, published="2026-01-02")
-        for n in range(2)
-    )
+    assert hits == tuple(Hit(url=f"https://a.org/{n}", title=f"T{n}", content=f"C{n}", score=0.9) for n in range(2))
 
 
 async def test_results_with_holes_are_tolerated() -> None:
