@@ -46,7 +46,7 @@ question:
 	@[ -n "$$DEER_QUESTION" ] || { echo 'usage: make research QUESTION="..." [ARGS="--auto-accept ..."]' >&2; exit 2; }
 
 test: $(SETUP_STAMP) ## run all tests (ARGS="-k name" picks some)
-	@$(VENV)/bin/python -m pytest $(ARGS)
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 check: $(SETUP_STAMP) ## lint, format check and strict types
 	$(VENV)/bin/ruff check .

@@ -117,5 +117,6 @@ async def test_a_plan_is_edited_and_approved_from_the_ui(
     await at_revision(run, 2)
     assert "compare the noise too" in scripted.log.calls("planner")[1].text
 
+    await ui.open_execution(run.handle, "user-metadata")
     await ui.send_signal("approve")
     assert (await run.end()).phase is Phase.COMPLETED

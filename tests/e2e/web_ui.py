@@ -123,5 +123,7 @@ class WebUi:
         if data:
             await dialog.get_by_role("textbox", name="Data").click()
             await self.page.keyboard.insert_text(data)
-        await dialog.get_by_test_id("confirm-modal-button").click()
-        await expect(dialog).to_be_hidden()
+        # Not until the dialog closes: while the run changes beneath it, the UI may keep it open for good.
+        async with self.page.expect_response(re.compile(f"/signal/{name}")) as answered:
+            await dialog.get_by_test_id("confirm-modal-button").click()
+        assert (await answered.value).ok
