@@ -79,6 +79,27 @@ async def test_a_researcher_that_must_search_is_reminded_once(runs: Runs, script
     assert any("had to search and did not" in notice for notice in status.notices)
 
 
+async def test_every_call_of_a_turn_is_answered_when_its_finding_cannot_stand(
+    runs: Runs, scripted: ScriptedServices
+) -> None:
+    """A search and a finding in one turn, sent back: the next request has a reply for each of the two calls."""
+    both = ToolCalls((*SEARCH.calls, *SUBMIT.calls))
+    one_step(scripted, both, SEARCH, SUBMIT, need_search=True)
+    assert the_step(await runs.complete())[0] is StepStatus.DONE
+    told = [message for message in scripted.log.calls("researcher")[1].messages if message["role"] == "tool"]
+    assert len(told) == 2
+
+
+async def test_calls_beyond_the_limit_of_a_turn_are_told_so(runs: Runs, scripted: ScriptedServices) -> None:
+    """A model that asks for dozens of pages at once gets twelve, and a reply to each of the others."""
+    many = ToolCalls(tuple(ToolCall("read_page", {"url": f"http://10.0.0.{n}/"}) for n in range(30)))
+    one_step(scripted, many, SUBMIT)
+    assert the_step(await runs.complete())[0] is StepStatus.DONE
+    told = [m["content"] for m in scripted.log.calls("researcher")[1].messages if m["role"] == "tool"]
+    assert len(told) == 30
+    assert sum("at most 12 calls in one turn" in content for content in told) == 18
+
+
 async def test_a_finding_that_cannot_be_read_is_told_to_the_model(runs: Runs, scripted: ScriptedServices) -> None:
     """`submit_finding` with a broken argument gets its error like any tool call."""
     one_step(scripted, call_tool("submit_finding", summary="", claims=[]), SUBMIT)
