@@ -271,7 +271,7 @@ def test_tests_patch_nothing() -> None:
 
 def test_nothing_is_left_for_later() -> None:
     """The code has no reminders and no unfinished bodies."""
-    reminder = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
+    reminder = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|NotImplemented" r"Error)\b")
     found = [
         module.at(number)
         for module in (*product_modules(), *modules_of_tests())

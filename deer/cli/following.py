@@ -48,6 +48,7 @@ class Follower:
         self._patience = patience or Patience()
         self._cursor = since
         self._step_cursors: dict[str, str] = {}
+        self._step_phases: dict[str, Phase] = {}
         self._steps_asked_at = -math.inf
         self._silent_since: float | None = None
         self._has_warned = False
@@ -72,9 +73,15 @@ class Follower:
                 await self._show(page, display)
                 if show_picture is not None:
                     await self._show_picture(show_picture)
-                if page.phase.is_end or page.phase.waits_for_a_person:
+                if page.phase.is_end or (page.phase.waits_for_a_person and not self._others_work(page)):
                     return page.phase
             await asyncio.sleep(self._patience.between_questions)
+
+    def _others_work(self, page: ProgressPage) -> bool:
+        """Whether steps are at work beside the one that needs attention: what they do is worth waiting for."""
+        return page.phase is Phase.NEEDS_ATTENTION and any(
+            self._step_phases.get(step) is not Phase.NEEDS_ATTENTION for step in page.running_steps
+        )
 
     async def _show(self, page: ProgressPage, display: Display) -> None:
         if self._has_warned:
@@ -103,6 +110,7 @@ class Follower:
         except (NoServer, NotFound, Refused):
             return ()
         self._step_cursors[step] = page.cursor
+        self._step_phases[step] = page.phase
         return page.entries
 
     async def _show_picture(self, show_picture: Callable[[RunStatus], None]) -> None:

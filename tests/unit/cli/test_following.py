@@ -47,6 +47,26 @@ async def test_it_stops_where_only_a_person_or_nobody_goes_on(phase: Phase) -> N
     assert await Follower(run, "hint", AT_ONCE).until_stop(Shown()) is phase
 
 
+async def test_a_held_step_does_not_stop_the_watching_of_others() -> None:
+    """While one step needs attention and another works, the work goes on being watched; then the run has stopped."""
+    both = ("r1/s1/1", "r1/s2/1")
+    run = ScriptedRun(
+        pages=[
+            page(Phase.NEEDS_ATTENTION, running=both),
+            page(Phase.NEEDS_ATTENTION, running=both),
+            page(Phase.NEEDS_ATTENTION, running=both[:1]),
+        ],
+        step_pages={
+            "r1/s1/1": [page(Phase.NEEDS_ATTENTION)],
+            "r1/s2/1": [page(Phase.RESEARCHING, entry("turn 2", "s2", 3), cursor="1")],
+        },
+    )
+    shown = Shown()
+    assert await Follower(run, "hint", AT_ONCE).until_stop(shown) is Phase.NEEDS_ATTENTION
+    assert "s2 turn 2" in shown.lines
+    assert len([step for _, step in run.asked_since if step is None]) == 3
+
+
 async def test_a_closed_run_is_not_asked() -> None:
     """A run that Temporal has closed needs no worker."""
     run = ScriptedRun(now=standing(Phase.FAILED, is_open=False))
