@@ -197,6 +197,7 @@ class Research(OpenRun):
             return
         self._state.close_review()
         self._cancel_reason = "nobody reviewed the plan before its deadline"
+        self._state.hand_off(workflow.now(), "review", "end", self._cancel_reason)
         request = CancelRunRequest(run_id=self._state.id)
         await self._keep(RunActivities.request_cancellation, request, "cancel the run at its deadline")
         await workflow.wait_condition(lambda: False)  # the cancellation ends this wait

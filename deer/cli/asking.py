@@ -51,9 +51,14 @@ def build_request(question: str, options: Mapping[str, object]) -> ResearchReque
     if isinstance(locale := given.get("locale"), str):
         given["locale"] = locale.strip().replace("_", "-")
     try:
-        return ResearchRequest.model_validate({"question": question, **given})
+        request = ResearchRequest.model_validate({"question": question, **given})
     except ValidationError as error:
         raise _naming_the_option(error) from None
+    if "review_deadline_policy" in given and request.review_deadline is None:
+        raise InvalidInput(
+            "it says what happens at a deadline; give one with --review-deadline", "--on-review-deadline"
+        )
+    return request
 
 
 def parse_duration(text: str, option: str) -> timedelta:

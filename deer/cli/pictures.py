@@ -51,7 +51,8 @@ def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) ->
         parts.extend(_step_outcomes(status.plan))
     if status.sources:
         parts.append(_sources_line(status))
-    parts.append(Text(f"Spent: {spending(status.usage)}"))
+    if status.usage != Usage():
+        parts.append(Text(f"Spent: {spending(status.usage)}"))
     parts.extend(Text(f"Notice: {_readable(notice)}", "yellow") for notice in status.notices)
     if status.handoffs:
         parts.extend(_handoff_lines(status.handoffs[-_LATEST_HANDOFFS:]))

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from deer.cli.exits import CALL
 from deer.cli.handles import RunHandle, Standing, no_such_run
 from deer.errors import InvalidInput, NoServer, NotFound, Refused
 from deer.models import Phase, RunStatus, TextRef, Usage
@@ -13,6 +14,7 @@ from deer.ports import TextStore
 
 RECORD_PREFIX = "runs/"
 _CLOSING_SECONDS = 20.0
+NO_RECORD = "The record of this run is not in the store: is DEER_STORE the directory that its worker uses?"
 
 
 async def read_status(run: RunHandle, store: TextStore, *, asks_worker: bool = True) -> RunStatus:
@@ -103,12 +105,17 @@ def _as_closed(record: RunStatus | None, standing: Standing) -> RunStatus:
         return record
     known = record or _known_to_temporal(standing)
     reason = standing.ended_by or known.reason
-    return known.model_copy(update={"phase": standing.phase, "reason": reason})
+    notices = known.notices if record else (*known.notices, NO_RECORD)
+    return known.model_copy(update={"phase": standing.phase, "reason": reason, "notices": notices})
 
 
 def _as_last_seen(record: RunStatus | None, standing: Standing, silence: str) -> RunStatus:
     known = record or _known_to_temporal(standing)
-    what = "Shown as it was saved at its last stop." if record else "Shown from what Temporal knows of it."
+    what = (
+        "Shown as it was saved at its last stop."
+        if record
+        else f"Shown from what Temporal knows of it; more is known once it goes on: {CALL} follow {standing.id}."
+    )
     changed: dict[str, object] = {"notices": (*known.notices, f"{silence} {what}")}
     if known.phase is not standing.phase:
         changed |= {"phase": standing.phase, "reason": None}

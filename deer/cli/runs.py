@@ -9,7 +9,7 @@ from deer.cli.handles import TemporalRun
 from deer.cli.listing import list_runs
 from deer.cli.pictures import list_lines
 from deer.cli.printing import Printer
-from deer.cli.reading import read_status
+from deer.cli.reading import NO_RECORD, read_status
 from deer.cli.reports import save_text, with_saved_path
 from deer.cli.session import Session, open_session
 from deer.config import load_settings
@@ -78,6 +78,8 @@ def _checked_format(name: str) -> str:
 def _report_markdown(status: RunStatus) -> str:
     text = status.report.markdown if status.report else status.answer
     if text is None:
+        if NO_RECORD in status.notices:
+            raise Refused(f"run {status.id} cannot be read: {NO_RECORD}")
         reason = f": {status.reason}" if status.reason else ""
         raise Refused(f"run {status.id} has no report ({status.phase.value}{reason})")
     return text

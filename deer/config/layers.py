@@ -6,6 +6,7 @@ field by field from place to place; anything else is taken whole from the highes
 
 import difflib
 import json
+import logging
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -176,6 +177,7 @@ def _from_dotenv(path: Path) -> Layer:
     if not text:
         return Layer(path.name, problems=problems)
     # Not through a settings class: which place a value came from would be lost.
+    logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # what it warns of is told below, as an error
     source = DotEnvSettingsSource(BaseSettings, env_file=path, case_sensitive=True, env_ignore_empty=True)
     layer = _from_strings(
         path.name,
@@ -188,6 +190,12 @@ def _from_dotenv(path: Path) -> Layer:
     # The reader drops such lines.
     without_sign = re.findall(r"^\s*(?:export\s+)?([A-Z_]+)(?![A-Z_]|\s*=)", text, re.MULTILINE)
     problems += [f"{name} in .env lacks its = sign: write {name}=value" for name in without_sign if _is_known(name)]
+    if not without_sign:
+        problems += [
+            f".env, line {number}: not NAME=value; write a comment with #"
+            for number, line in enumerate(text.splitlines(), start=1)
+            if re.match(r"\s*[A-Za-z][\w-]*(?:\s+[^\s=]+)+\s*$", line) and "'" not in text and '"' not in text
+        ]
     layer.problems += problems
     return layer
 

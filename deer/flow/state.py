@@ -371,6 +371,8 @@ class RunState(BaseModel):
         """The run is over. Steps at work when it was cancelled or failed brought nothing, and say so."""
         self.phase, self.reason, self.held, self.held_phase = phase, reason, {}, None
         self.close_review()
+        if phase is Phase.CANCELLED and (not self.handoffs or self.handoffs[-1].to != "end"):
+            self.hand_off(at, "person", "end", reason or "cancelled")
         if phase in (Phase.CANCELLED, Phase.FAILED):
             for progress in self.steps.values():
                 if progress.status is StepStatus.RUNNING:

@@ -303,6 +303,7 @@ def test_a_cancelled_run_leaves_no_step_running() -> None:
     state.end_step(NOW, "s1", done("kept"))
     state.end(NOW, Phase.CANCELLED, "cancelled by a person")
     status = flow.status_of(state)
+    assert (status.handoffs[-1].sender, status.handoffs[-1].to) == ("person", "end")
     assert status.plan is not None
     assert [(s.status, s.finding, s.reason) for s in status.plan.steps] == [
         (StepStatus.DONE, "kept", None),

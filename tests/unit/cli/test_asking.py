@@ -130,3 +130,10 @@ def test_every_field_has_the_option_that_the_commands_offer() -> None:
     not_on_the_line = {"documents", "deep_thinking"}
     fields = set(ResearchRequest.model_fields) - not_on_the_line
     assert {option_of(field) for field in fields} <= {*options_of_research(), "QUESTION"}
+
+
+def test_a_policy_for_a_deadline_needs_the_deadline() -> None:
+    """What to do at a deadline says nothing without one, and is not passed over in silence."""
+    with pytest.raises(InvalidInput, match="give one with --review-deadline"):
+        build_request("Why?", {"review_deadline_policy": "accept"})
+    assert build_request("Why?", {"review_deadline_policy": "accept", "review_deadline": "2h"}).review_deadline

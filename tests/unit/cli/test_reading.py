@@ -44,6 +44,14 @@ async def test_a_lost_text_stays_a_preview_with_a_notice() -> None:
     assert "report.markdown" in read.notices[-1]
 
 
+async def test_a_closed_run_without_a_record_says_where_to_look() -> None:
+    """A store that the worker does not use has no record: the reader is told so, not shown an empty run."""
+    run = ScriptedRun(now=standing(Phase.COMPLETED, is_open=False))
+    read = await read_status(run, MemoryStore())
+    assert read.phase is Phase.COMPLETED
+    assert any("DEER_STORE" in notice for notice in read.notices)
+
+
 async def test_a_closed_run_is_read_from_its_record() -> None:
     """A record of an end is all that is needed once Temporal has closed the run."""
     store = MemoryStore()
