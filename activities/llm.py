@@ -42,6 +42,9 @@ MAX_FINDING_CHARS = 200_000
 MAX_TOPIC_CHARS = 1_000
 MAX_ANSWER_CHARS = 4_000
 MAX_TOPICS = 10
+MAX_EMPTY_REPORTS = 2
+"""An empty report is paid for like a full one: after this many the findings are joined instead."""
+
 _HANDOFF, _ANSWER = "handoff_to_planner", "direct_response"
 _REVISE, _RESPOND = "revise_plan", "respond"
 
@@ -129,7 +132,8 @@ class ModelActivities:
                 brief = await resolve(self._store, request.brief)
                 reply = await self._ask(Role.REPORTER, brief)
                 if not _has_body(reply.content) and not request.brief.written:
-                    raise ServiceError("the reporter wrote nothing", FailureKind.MALFORMED, retryable=True)
+                    may_retry = activity.info().attempt < MAX_EMPTY_REPORTS
+                    raise ServiceError("the reporter wrote nothing", FailureKind.MALFORMED, retryable=may_retry)
                 text = await offload(self._store, full(brief.written) + reply.content)
         return ReportReply(text=text, was_cut=reply.was_cut, usage=reply.usage)
 

@@ -12,7 +12,7 @@ from activities.heartbeats import beating
 from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.evidence import normalised_address
-from deer.models import SUMMARY_CHARS, FoundSource, ReadReply, ReadRequest
+from deer.models import MAX_TITLE_CHARS, SUMMARY_CHARS, FoundSource, ReadReply, ReadRequest
 from deer.ports import DocumentSearch, PageReader, TextStore, store_text
 
 
@@ -47,7 +47,7 @@ class PageActivities:
         page = await (self._documents.read(url) if is_document else self._reader.read(url))
         return FoundSource(
             url=page.url,
-            title=page.title,
+            title=page.title[:MAX_TITLE_CHARS],
             summary=page.text[:SUMMARY_CHARS],
             text=await store_text(self._store, page.text),
             read=True,

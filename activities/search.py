@@ -10,8 +10,11 @@ from activities.failures import translated
 from activities.heartbeats import beating
 from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
-from deer.models import SUMMARY_CHARS, FoundSource, Hit, SearchReply, SearchRequest
+from deer.models import MAX_TITLE_CHARS, SUMMARY_CHARS, FoundSource, Hit, SearchReply, SearchRequest
 from deer.ports import DocumentSearch, SearchEngine, SearchQuery, TextStore, store_text
+
+MAX_ADDRESS_CHARS = 2_000
+"""A longer address is no page that a reader would open, and would fill the history with every mention."""
 
 
 class SearchActivities:
@@ -72,14 +75,15 @@ class SearchActivities:
         return SearchReply(sources=await self._found(hits), was_paid=True, notices=tuple(notices))
 
     async def _found(self, hits: Sequence[Hit]) -> tuple[FoundSource, ...]:
-        return tuple([await self._found_source(hit) for hit in hits if hit.url])
+        usable = [hit for hit in hits if 0 < len(hit.url) <= MAX_ADDRESS_CHARS]
+        return tuple([await self._found_source(hit) for hit in usable])
 
     async def _found_source(self, hit: Hit) -> FoundSource:
         """The summary travels in history; a longer text is stored, so that quotes from it can be checked."""
         is_longer = len(hit.content) > SUMMARY_CHARS
         return FoundSource(
             url=hit.url,
-            title=hit.title or hit.url,
+            title=(hit.title or hit.url)[:MAX_TITLE_CHARS],
             summary=hit.content[:SUMMARY_CHARS],
             score=hit.score,
             text=await store_text(self._store, hit.content) if is_longer else None,

@@ -164,19 +164,29 @@ def by_any_id(sources: Iterable[Source]) -> Mapping[str, Source]:
     return {known: source for source in sources for known in (source.id, *source.aliases)}
 
 
-_CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
+# Every repetition is bounded: a report is what a model wrote, and a pattern that tries all ways through a long line
+# would hold the interpreter, and with it the worker, for minutes.
+_CODE = re.compile(r"(```.*?```|~~~.*?~~~|`[^`\n]{1,500}`)", re.DOTALL)
+_FENCE_LINE = re.compile(r"^[ \t]{0,3}(?:```|~~~)[^\n]*\n?", re.MULTILINE)
 # an address may hold one pair of parentheses, as many of an encyclopaedia do
-_TARGET = r"\(\s*<?((?:[^()\s<>]|\([^()\s]*\))*)>?(?:\s[^)\n]*)?\)"
-_IMAGE = re.compile(r"!\[([^\]\n]*)\]" + _TARGET)
-_LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]" + _TARGET)
-_BARE_ADDRESS = re.compile(r"<?\b(?:https?|doc)://(?:[^\s<>()\[\]\"'，。；、（）】」]|\([^\s<>()]*\))+>?")
-_MARKERS = re.compile(r"[\[【]\s*((?:s\d+|b)-\d+(?:\s*[,;、，]\s*(?:(?:s\d+|b)-\d+))*)\s*[\]】]")
-_NUMBERS = re.compile(r"[ \t]?(?:\[\s*\^?\d{1,3}(?:\s*[,;、，–-]\s*\d{1,3})*\s*\]|【\s*\d{1,3}[^】\n]{0,20}】)(?![(:])")
-_FOOTNOTES = re.compile(r"[ \t]?\[\^[^\]\n]+\]:?")
-_DEFINITIONS = re.compile(r"^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*<?\S+://[^\n]*\n?", re.MULTILINE)
-_LABELLED = re.compile(r"\[([^\[\]\n]*[^\[\]\n\d,;–^ -][^\[\]\n]*)\]\[[^\[\]\n]*\]")
+_TARGET = r"\(\s{0,5}<?((?:[^()\s<>]|\([^()\s]{0,200}\)){0,4000})>?(?:\s[^)\n]{0,500})?\)"
+_IMAGE = re.compile(r"!\[([^\]\n]{0,500})\]" + _TARGET)
+_LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,500})\]" + _TARGET)
+_BARE_ADDRESS = re.compile(
+    r"<?\b(?:(?:https?|doc)://|www\.)(?:[^\s<>()\[\]\"'，。；、（）】」]|\([^\s<>()]{0,200}\)){1,4000}>?", re.IGNORECASE
+)
+_ID = r"(?:s\d{1,4}|b)-\d{1,5}"
+_MARKERS = re.compile(rf"[\[【]\s{{0,5}}({_ID}(?:\s{{0,5}}[,;、，]\s{{0,5}}{_ID}){{0,50}})\s{{0,5}}[\]】]")
+_NUMBERS = re.compile(
+    r"[ \t]?(?:\[\s{0,5}\^?\d{1,3}(?:\s{0,5}[,;、，–-]\s{0,5}\d{1,3}){0,50}\s{0,5}\]"
+    r"|【\s{0,5}\d{1,3}[^】\n]{0,20}】)(?![(:])"
+)
+_FOOTNOTES = re.compile(r"[ \t]?\[\^[^\]\n]{1,100}\]:?")
+_DEFINITIONS = re.compile(r"^[ \t]{0,3}\[[^\]\n]{1,200}\]:[ \t]{0,5}<?(?:[A-Za-z]{1,20}:)?//[^\n]*\n?", re.MULTILINE)
+_LABELLED = re.compile(r"\[([^\[\]\n]{1,200})\]\[([^\[\]\n]{0,100})\]")
+_ONLY_NUMBERS = re.compile(r"[\d,;–^ -]+")
 _TOKEN = re.compile("\ue000([^\ue000\ue001]*)\ue001")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>|<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>|<!--.{0,2000}?-->", re.DOTALL)
 _REFERENCES = re.compile(
     r"^#{1,6}\s*(?:\d+[.)]?\s*)?(?:key citations|references|reference list|sources|citations|works cited|bibliography"
     r"|参考来源|参考文献|参考资料|引用来源|来源|引用)\s*[:：]?\s*$",
@@ -206,8 +216,11 @@ def renumber(text: str, sources: Iterable[Source]) -> CitedText:
 
 
 def _without_fence(text: str) -> str:
+    """A report out of the fence around it, and without a fence that nothing closes: that would swallow the rest."""
     fenced = _OUTER_FENCE.match(text)
-    return fenced.group(2) if fenced else text.strip()
+    inner = fenced.group(2) if fenced else text.strip()
+    lines = list(_FENCE_LINE.finditer(inner))
+    return inner if len(lines) % 2 == 0 else inner[: lines[-1].start()] + inner[lines[-1].end() :]
 
 
 def _without_references(text: str) -> str:
@@ -261,6 +274,8 @@ class _Renumbering:
         return ""
 
     def _labelled(self, link: re.Match[str]) -> str:
+        if _ONLY_NUMBERS.fullmatch(link.group(1)):
+            return link.group()  # two numbers side by side, which are taken out as numbers
         self._removed_markers += 1
         return link.group(1)
 

@@ -29,6 +29,9 @@ MAX_DESCRIPTION_CHARS = 4_000
 MAX_THOUGHT_CHARS = 4_000
 """A longer thought is cut: it is shown to people, nothing is done with it."""
 
+MAX_OBJECTS_TRIED = 200
+"""Places in a reply at which an object may begin; prose has few, and each costs a pass over the text."""
+
 MAX_CLAIMS = 30
 MAX_CLAIM_CHARS = 600
 MAX_CLAIMS_BYTES = 32 * 1024
@@ -55,21 +58,36 @@ def json_object(text: str) -> dict[str, Any]:
     for candidate in (text, *_FENCE.findall(text)):
         try:
             value = json.loads(candidate)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            return value
-    return _largest_object(text)
+            return _storable(value)
+    return _storable(_largest_object(text))
+
+
+def _storable(value: dict[str, Any]) -> dict[str, Any]:
+    """A JSON object without lone surrogates, which an escape can bring into it and no payload can carry."""
+    cleaned: dict[str, Any] = _without_surrogates(value)
+    return cleaned
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_without_surrogates(name): _without_surrogates(item) for name, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 def _largest_object(text: str) -> dict[str, Any]:
     """The longest object that stands whole in a text; prose may hold small ones beside it."""
     best: dict[str, Any] | None = None
-    best_size = position = 0
-    while (start := text.find("{", position)) >= 0:
+    best_size = position = tried = 0
+    while (start := text.find("{", position)) >= 0 and tried < MAX_OBJECTS_TRIED:
+        tried += 1
         try:
             value, end = _decoder.raw_decode(text, start)
-        except ValueError:
+        except (ValueError, RecursionError):
             position = start + 1
             continue
         if isinstance(value, dict) and end - start > best_size:
@@ -289,11 +307,11 @@ def arguments_of(call: RawToolCall) -> dict[str, Any]:
     """The arguments of a tool call. Raises InvalidInput when they are not a JSON object; they are never guessed."""
     try:
         value = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidInput("the arguments are not valid JSON", call.name) from None
     if not isinstance(value, dict):
         raise InvalidInput("the arguments must be a JSON object", call.name)
-    return value
+    return _storable(value)
 
 
 def parse_tool_call(call: RawToolCall, offered: Collection[str]) -> ToolCall:

@@ -1,5 +1,6 @@
 """Plans as a person edits them: YAML or JSON in the shape of `show`'s plan."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,10 @@ def parse_plan_text(text: str) -> dict[str, Any]:  # the run validates what a pe
         raise InvalidInput(f"neither YAML nor JSON: {error}") from error
     if not isinstance(plan, dict):
         raise InvalidInput("a plan is a mapping with title and steps")
+    try:
+        json.dumps(plan, ensure_ascii=False, default=str).encode()
+    except (ValueError, RecursionError) as error:  # an alias that holds itself, or half a character
+        raise InvalidInput(f"cannot be sent: {error}") from error
     kept = {str(name): value for name, value in plan.items() if name not in _COMPUTED_BY_CODE}
     if isinstance(kept.get("steps"), list):
         kept["steps"] = [_without_computed(step) for step in kept["steps"]]

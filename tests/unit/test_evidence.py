@@ -1,5 +1,7 @@
 """The source register, the check of quotes, and the citations of a report."""
 
+import time
+
 import pytest
 
 from deer.evidence import SourceRegister, check_quote, folded, normalised_address, renumber
@@ -134,6 +136,9 @@ def test_citations_become_numbers_in_order_of_use(written: str, expected: str) -
         ("See https://nature.test/xyz.", "See.", 0, 1),
         ("![p](https://evil.test/p?q=secret) seen", "p seen", 0, 1),
         ("[x](javascript:alert(1)) y", "x y", 0, 1),
+        ("Loud HTTPS://EVIL.example/caps and www.evil.example.", "Loud  and.", 0, 2),
+        ("x\n\n[ref]: //evil.example/def", "x", 0, 1),
+        ("a <img\nsrc=x\nonerror=alert(1)> b", "a  b", 0, 0),
         ("a <img src='https://evil.test'> b <script>c</script>", "a  b c", 0, 0),
     ],
 )
@@ -171,6 +176,30 @@ def test_a_fence_around_the_whole_report_is_taken_off() -> None:
     inner = "# R\n\nFact [b-1].\n\n```python\nx = a[1]\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     cited = renumber(f"````markdown\n{inner}\n````", SOURCES)
     assert cited.text == inner.replace("[b-1]", "[1]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "a" * 60_000,
+        "<!--" * 15_000,
+        "[s1-2," * 10_000,
+        "[a](" * 15_000,
+        "![" * 30_000,
+        "【1" * 20_000,
+        "<a " * 20_000,
+    ],
+)
+def test_no_report_takes_long(text: str) -> None:
+    """Patterns do not try all ways through a long line, which would hold the worker: a second is plenty."""
+    began = time.process_time()
+    renumber(text, SOURCES)
+    assert time.process_time() - began < 5
+
+
+def test_a_fence_that_nothing_closes_is_taken_out() -> None:
+    """It would make code of the rest of the report, its citations and its references."""
+    assert renumber("# R\n\n```python\nx = 1\n\nFact [b-1].", SOURCES).text == "# R\n\nx = 1\n\nFact [1]."
 
 
 def test_an_address_may_hold_parentheses() -> None:

@@ -209,6 +209,20 @@ def test_a_second_submission_is_no_page() -> None:
     assert "call it once and alone" in (parse_tool_call(call("submit_finding", "{}"), TOOLS).error or "")
 
 
+@pytest.mark.parametrize("text", ["{" * 300_000, '{"a":' * 3_000, "[" * 100_000])
+def test_a_reply_of_brackets_is_refused_at_once(text: str) -> None:
+    """Text that only looks like JSON costs no minute and no stack: it is refused like any other."""
+    with pytest.raises(InvalidInput):
+        json_object(text)
+    assert parse_tool_call(call("web_search", text), TOOLS).error
+
+
+def test_half_characters_are_replaced() -> None:
+    """An escape can bring half a character into JSON; no payload could carry it."""
+    assert json_object('{"title": "a \\ud83d b"}') == {"title": "a ? b"}
+    assert arguments_of(call("web_search", '{"query": "\\ud800"}')) == {"query": "?"}
+
+
 def test_claims_are_bounded_in_bytes() -> None:
     """Claims in Chinese weigh three times their characters."""
     claim = '{"text": "' + "热" * 600 + '", "quote": "' + "泵" * 600 + '"}'
