@@ -5,8 +5,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from deer.devserver.processes import ProcessId
 
@@ -31,8 +32,8 @@ class ServerRecord(ProcessId):
     `told_to_stop_at`: seconds since 1970, when the last client left; a server told to stop takes no new client.
     """
 
-    address: str
-    ui: str
+    address: Annotated[str, Field(pattern=r"^[^/\s]+:\d{1,5}$")]
+    ui: Annotated[str, Field(pattern=r"^http://[^/\s]+:\d{1,5}$")]
     told_to_stop_at: float | None = None
     clients: tuple[ServerClient, ...] = ()
 
