@@ -144,9 +144,10 @@ async def test_pid_that_now_belongs_to_another_program_is_stale(data_dir: Path) 
     await released(hold)
 
 
-async def test_record_that_cannot_be_read_counts_as_none(data_dir: Path) -> None:
+@pytest.mark.parametrize("broken", ['{"pid": ', '{"pid": 1, "start_time": "x", "address": "nope", "ui": "nope"}'])
+async def test_record_that_cannot_be_read_counts_as_none(data_dir: Path, broken: str) -> None:
     """A broken server.json is replaced, not a reason to fail."""
-    write_record_file(data_dir, '{"pid": ')
+    write_record_file(data_dir, broken)
     hold = await hold_server(data_dir)
     assert json.loads((data_dir / "server.json").read_text())["address"] == hold.address
     await released(hold)
