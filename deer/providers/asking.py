@@ -48,6 +48,14 @@ _MEASURED = {
 """Words that ask for a figure, and the nouns under which documents give it."""
 
 _NOUNS_OF = {word: terms(nouns) for words, nouns in _MEASURED.items() for word in words.split()}
+_YEAR = re.compile(
+    r"(?<![\w.,$€£¥-])(?:1[89]|20)\d\d(?![\w-]|[.,]\d)(?!\s?(?:[%°€$£¥]|(?:EUR|USD|GBP|CNY|euros?|dollars?|[kMG]?W|[kMG]?Wh"
+    r"|kg|k?m|metres?|people|hours?|days?)\b))|(?<![\d.,])(?:1[89]|20)\d\d(?=年)"
+)
+_RANGE_OF_YEARS = re.compile(
+    r"\b(?:since|after|before|between|from|until|till|up to|by)\b|\d\s?[-–—至到]\s?\d|以来|之前|之后|以前|以后|[自从]",
+    re.IGNORECASE,
+)
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _SENTENCE_START = re.compile(r"(?:^|[.?!:。？！：]\s*)$")
 _OF_SUBJECT = re.compile(
@@ -144,6 +152,16 @@ def asked(question: str) -> Asked:
     weak.update(terms(" ".join(_IN_BRACKETS.findall(question))))
     weak = set() if weak.issuperset(found) else weak
     return Asked(tuple(found), frozenset(weak), tuple(_names(question, bool(focus))), _subject(question), focus)
+
+
+def years_in(text: str) -> frozenset[str]:
+    """The years that a text names; figures with a unit are none."""
+    return frozenset(_YEAR.findall(folded(text)))
+
+
+def asked_years(question: str) -> frozenset[str]:
+    """The years that an answer must be of; empty where the question asks about a range of years."""
+    return frozenset() if _RANGE_OF_YEARS.search(folded(question)) else years_in(question)
 
 
 def rarity(frequency: int, texts: int) -> float:

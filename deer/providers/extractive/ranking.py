@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deer.models import Claim
-from deer.providers.asking import Asked, asked, rarity
+from deer.providers.asking import Asked, asked, asked_years, rarity, years_in
 from deer.providers.extractive.sentences import MAX_QUOTE_CHARS, Sentence, closed, is_cjk, readable, sentences_of
 from deer.providers.terms import terms
 
@@ -101,7 +101,8 @@ def answering_claims(
     The best sentence comes first, then its source, then the others, the sentences of each in their order.
     """
     wanted = asked(question)
-    candidates = [candidate for seen in texts for candidate in _candidates(seen)]
+    years = asked_years(question)
+    candidates = [candidate for seen in texts for candidate in _candidates(seen, years)]
     known = Counter(term for candidate in candidates for term in candidate.in_context)
     if not candidates or wanted.is_foreign(lambda term: known[term]):
         return []
@@ -161,7 +162,8 @@ def overlaps(question: str, text: str) -> float:
     return asked(question).coverage(frozenset(terms(text)), lambda term: 1.0)
 
 
-def _candidates(seen: SeenText) -> Iterator[_Candidate]:
+def _candidates(seen: SeenText, years: frozenset[str]) -> Iterator[_Candidate]:
+    """The sentences and rows of a text, without those of other years than the asked ones."""
     found = sentences_of(seen.text, is_csv=seen.url.lower().endswith(".csv"))
     found = [sentence for sentence in found if sentence.text.rstrip(".。") != seen.title]
     if found and not seen.is_whole and found[-1].quote[-1] not in ".!?。！？|":
@@ -170,8 +172,13 @@ def _candidates(seen: SeenText) -> Iterator[_Candidate]:
     opening = frozenset(terms(found[0].text)) if found else frozenset()
     for sentence in found:
         quote, text = sentence.quote, sentence.text
+        said_of = years_in(text) or years_in(sentence.extended)
+        if years and said_of and said_of.isdisjoint(years):
+            continue
+        # A figure behind the sentence that names the asked year is one of that year.
+        inherits = bool(years) and not years_in(text) and bool(said_of) and any(c.isdigit() for c in text)
         leans = not sentence.is_row and _LEANS_ON_EARLIER.match(text)
-        if leans and 0 < len(sentence.extended) <= MAX_QUOTE_CHARS:
+        if (leans or inherits) and 0 < len(sentence.extended) <= MAX_QUOTE_CHARS:
             quote, text = sentence.extended, closed(readable(sentence.extended))
         own = tuple(terms(text))
         if own:

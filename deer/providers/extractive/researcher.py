@@ -108,7 +108,8 @@ def summary_of(claims: Sequence[Claim], phrases: Phrases) -> str:
     if not claims:
         return ""
     sources = len({claim.source_id for claim in claims})
-    lead = phrases.found.format(count=len(claims), sources=sources)
+    wording = phrases.found if sources > 1 else phrases.found_in_one if len(claims) > 1 else phrases.found_one
+    lead = wording.format(count=len(claims), sources=sources)
     return "\n".join((lead, *(f"- {claim.text} [{claim.source_id}]" for claim in claims)))
 
 

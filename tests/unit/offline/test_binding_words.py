@@ -1,0 +1,55 @@
+"""What of a question an answer must keep to: its year, its measuring word, the side that it compares."""
+
+from pathlib import Path
+
+import pytest
+
+from deer.providers.asking import asked_years, years_in
+from deer.providers.documents import StoredDocuments, register_folder
+from deer.providers.extractive.phrases import ENGLISH
+from deer.providers.extractive.ranking import SeenText, answering_claims
+from deer.providers.extractive.researcher import summary_of
+from tests.unit.offline.roles import MemoryStore, MiniatureFlow, Research
+
+RETREATS = (
+    "# Retreats\n\nThe team retreat takes place in Lisbon from 12 to 15 May 2025. The budget is 18,400 EUR for "
+    "23 people.\n\nThe team retreat in Porto in 2024 cost 16,900 EUR. The budget was 17,000 EUR."
+)
+
+
+def _write(folder: Path, articles: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in articles.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+async def _ask(folder: Path, question: str, **articles: str) -> Research:
+    _write(folder, articles)
+    store = MemoryStore()
+    registered = await register_folder(store, folder)
+    return await MiniatureFlow(StoredDocuments(store), [registered.collection]).run(question)
+
+
+@pytest.mark.parametrize(
+    ("year", "answer", "other"), [("2025", "18,400 EUR", "16,900"), ("2024", "16,900 EUR", "18,400")]
+)
+async def test_an_answer_is_of_the_asked_year(tmp_path: Path, year: str, answer: str, other: str) -> None:
+    """Figures of another year are left out; one behind the sentence that names the asked year is of that year."""
+    report = (await _ask(tmp_path / "d", f"What does the team retreat cost in {year}?", retreats=RETREATS)).report
+    assert answer in report.split("## Direct answer")[1]
+    assert other not in report
+
+
+def test_figures_with_a_unit_are_no_years() -> None:
+    """A year is told from a sum, a length and a code, in English and in Chinese; a range binds to no single year."""
+    assert years_in("In 2025 it cost 2000 EUR, 1,950 more than RFC-2020; 2019年建成，全长2010 km") == {"2025", "2019"}
+    assert asked_years("What did it cost in 2025?") == {"2025"}
+    assert asked_years("What did it cost since 2020?") == frozenset()
+
+
+def test_the_summary_counts_in_words_that_fit() -> None:
+    """One sentence answers, two sentences answer."""
+    text = SeenText("b-1", "Quorn", "", "The Quorn tower is 30 m high. The Quorn tower was built by Arvo.")
+    one = answering_claims("How high is the Quorn tower?", [text], 1)
+    assert summary_of(one, ENGLISH).startswith("1 sentence of 1 source answers this step.")
+    assert summary_of([*one, *one], ENGLISH).startswith("2 sentences of 1 source answer this step.")
