@@ -53,3 +53,17 @@ def test_the_summary_counts_in_words_that_fit() -> None:
     one = answering_claims("How high is the Quorn tower?", [text], 1)
     assert summary_of(one, ENGLISH).startswith("1 sentence of 1 source answers this step.")
     assert summary_of([*one, *one], ENGLISH).startswith("2 sentences of 1 source answer this step.")
+
+
+async def test_a_side_is_told_of_itself_or_as_not_found(tmp_path: Path) -> None:
+    """A sentence that names the other side is none of this side's, which is then listed among what was not found."""
+    done = await _ask(
+        tmp_path / "d",
+        "Compare the upkeep costs of Brolt-type and Crand-type windmills, with figures",
+        brolt="# Windmills\n\nThe upkeep costs of a Brolt-type windmill are 300 crowns a year.",
+        crand="# Crand-type windmills\n\nA Crand-type windmill has four sails of linen. It stands on a stone tower.",
+    )
+    assert done.plan is not None
+    assert [step.title for step in done.plan.steps][:2] == ["Brolt-type windmills", "Crand-type windmills"]
+    assert "300 crowns" in done.report.split("## Brolt-type windmills")[1].split("##")[0]
+    assert "- Crand-type windmills: upkeep costs" in done.report.split("## Not found")[1]
