@@ -47,6 +47,15 @@ _MEASURED = {
 }
 """Words that ask for a figure, and the nouns under which documents give it."""
 
+_UNITS = {
+    "noise 噪声 噪音": re.compile(r"\d\s?dB(?:\([A-Z]\)|\b)|\d\s?分贝"),
+    "height 高度": re.compile(r"\d\s?(?:m|metres?|meters?|feet|ft)\b"),
+    "weight 重量": re.compile(r"\d\s?(?:kg|g|t|tons?|tonnes?|kilograms?|pounds?|lb)\b"),
+    "speed 速度": re.compile(r"\d\s?(?:km/h|m/s|mph|knots)\b"),
+}
+"""The units of a figure that answers although it does not say the noun: "45 dB(A)" is a noise."""
+
+_UNIT_OF_MEASURE = {term: unit for nouns, unit in _UNITS.items() for term in terms(nouns)}
 _NOUNS_OF = {word: terms(nouns) for words, nouns in _MEASURED.items() for word in words.split()}
 _YEAR = re.compile(
     r"(?<![\w.,$€£¥-])(?:1[89]|20)\d\d(?![\w-]|[.,]\d)(?!\s?(?:[%°€$£¥]|(?:EUR|USD|GBP|CNY|euros?|dollars?|[kMG]?W|[kMG]?Wh"
@@ -73,6 +82,7 @@ class Asked:
     `names` are groups of terms of which the rarest must be known: capitalised words, codes, quoted words.
     `subject`: terms of what the question asks something of; empty when it does not show.
     `focus`: terms behind a colon, as in "heat pumps: noise", which say what is asked of what stands before it.
+    `measures`: terms of the measuring words and of their nouns, as in "how loud".
     """
 
     terms: tuple[str, ...]
@@ -80,6 +90,7 @@ class Asked:
     names: tuple[tuple[str, ...], ...]
     subject: frozenset[str]
     focus: frozenset[str]
+    measures: frozenset[str]
 
     @property
     def numbers(self) -> frozenset[str]:
@@ -97,6 +108,11 @@ class Asked:
         }
         whole = sum(counted.values())
         return sum(value for term, value in counted.items() if term in present) / whole if whole else 0.0
+
+    def gives_measure(self, text: str) -> bool:
+        """Whether a text has a figure in a unit of what is measured."""
+        measured = self.measures & _UNIT_OF_MEASURE.keys()
+        return any(_UNIT_OF_MEASURE[noun].search(text) for noun in sorted(measured))
 
     def needed(self, share: float) -> float:
         """What to demand instead of a share that fits a short question: no text covers a long one whole."""
@@ -128,30 +144,32 @@ def asked(question: str) -> Asked:
     """Take a question apart."""
     found: dict[str, None] = {}
     weak: set[str] = set()
+    measures: set[str] = set()
     for token in tokens(question):
         if token.is_cjk:
             for run in _cjk_runs(token.text):
                 for pair in pairs(run):
                     found[pair] = None
-                    measures = _NOUNS_OF.get(pair, [])
-                    found.update(dict.fromkeys(measures))
-                    weak.update(measures)
-                    if len(pair) < 2 or measures or not _CJK_WEAK.isdisjoint(pair):
+                    nouns = _NOUNS_OF.get(pair, [])
+                    found.update(dict.fromkeys(nouns))
+                    measures.update((pair, *nouns) if nouns else ())
+                    if len(pair) < 2 or not _CJK_WEAK.isdisjoint(pair):
                         weak.add(pair)
             numbers = [term for term in token.terms if term[-1].isdecimal() or term.endswith("deg")]
             found.update(dict.fromkeys(numbers))
             weak.update(numbers)
         else:
             found.update(dict.fromkeys(token.terms))
-            if nouns := _NOUNS_OF.get(token.text.lower()):
+            if nouns := _NOUNS_OF.get(token.text.lower(), []):
                 found.update(dict.fromkeys(nouns))
-                weak.update((*token.terms, *nouns))
+                measures.update((*token.terms, *nouns))
             weak.update(term for term in token.terms if token.text[0].isdigit())
     found = found or dict.fromkeys(terms(question))
     focus = _focus(question)
-    weak.update(terms(" ".join(_IN_BRACKETS.findall(question))))
+    weak.update(measures, terms(" ".join(_IN_BRACKETS.findall(question))))
     weak = set() if weak.issuperset(found) else weak
-    return Asked(tuple(found), frozenset(weak), tuple(_names(question, bool(focus))), _subject(question), focus)
+    names = tuple(_names(question, bool(focus)))
+    return Asked(tuple(found), frozenset(weak), names, _subject(question), focus, frozenset(measures))
 
 
 def years_in(text: str) -> frozenset[str]:

@@ -67,3 +67,18 @@ async def test_a_side_is_told_of_itself_or_as_not_found(tmp_path: Path) -> None:
     assert [step.title for step in done.plan.steps][:2] == ["Brolt-type windmills", "Crand-type windmills"]
     assert "300 crowns" in done.report.split("## Brolt-type windmills")[1].split("##")[0]
     assert "- Crand-type windmills: upkeep costs" in done.report.split("## Not found")[1]
+
+
+async def test_a_measuring_word_is_answered_by_a_figure_in_its_unit(tmp_path: Path) -> None:
+    """The figure in decibels leads, although only its title speaks of noise; the common subject alone is no answer."""
+    done = await _ask(
+        tmp_path / "d",
+        "How loud is a glim mill?",
+        noise="# Noise of glim mills\n\nTurning sails hum. Modern machines have a level between 31 and 44 dB(A).",
+        build="# Glim mills\n\nA glim mill stands on a stone tower. A glim mill has four sails. A glim mill is red.",
+        trade="# Trade in glim mills\n\nA glim mill is sold in autumn. A glim mill is carried on an ox cart.",
+    )
+    answer = done.report.split("## Direct answer\n\n")[1].split("\n##")[0]
+    assert "between 31 and 44 dB(A)" in answer.splitlines()[0]
+    assert "stone tower" not in answer
+    assert "autumn" not in answer
