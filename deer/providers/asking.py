@@ -22,6 +22,7 @@ _CJK_STOPS = re.compile(
     "比较|对比|相比|相较|区别|差异|不同|我们|你们|他们|它们|这个|那个|这些|那些|一下|一个|一种|我想|知道|了解|研究|分析|调查|"
     "报告|总结|概述|资料|文档|分别|有何|几个|多大|多高|多长|多久|主要|关于|方面|之间|[的了吗呢吧是着之和与及或哪啊]"
 )
+_CJK_COSTS = re.compile("(成本|费用)")
 _CJK_WEAK = frozenset(
     "在有对从到比为于中上下后前时会能要用以由向让使将就都也还不被把每个这那几多其各最更又很当若如" + CJK_DIGITS
 )
@@ -39,6 +40,7 @@ _MEASURED = {
     "hot hotter cold colder": "temperature",
     "powerful strong stronger": "power",
     "便宜 昂贵 更贵 划算 价钱 多贵": "费用 成本 价格",
+    "成本 费用": "费用 成本",
     "更吵 吵闹 安静 多吵": "噪声 噪音",
     "更深 多深 最深": "深度 水深",
     "更高 最高": "高度",
@@ -48,6 +50,7 @@ _MEASURED = {
 """Words that ask for a figure, and the nouns under which documents give it."""
 
 _UNITS = {
+    "费用 成本 价格": re.compile(r"\d\s?[万亿]?元"),
     "noise 噪声 噪音": re.compile(r"\d\s?dB(?:\([A-Z]\)|\b)|\d\s?分贝"),
     "height 高度": re.compile(r"\d\s?(?:m|metres?|meters?|feet|ft)\b"),
     "weight 重量": re.compile(r"\d\s?(?:kg|g|t|tons?|tonnes?|kilograms?|pounds?|lb)\b"),
@@ -188,7 +191,8 @@ def rarity(frequency: int, texts: int) -> float:
 
 
 def _cjk_runs(run: str) -> list[str]:
-    return [part for part in _CJK_STOPS.split(run) if part]
+    """The parts of a run between words that only ask; a word for a cost is a part of its own."""
+    return [part for piece in _CJK_STOPS.split(run) for part in _CJK_COSTS.split(piece) if part]
 
 
 def _names(question: str, has_focus: bool) -> Iterator[tuple[str, ...]]:

@@ -82,3 +82,10 @@ async def test_a_measuring_word_is_answered_by_a_figure_in_its_unit(tmp_path: Pa
     assert "between 31 and 44 dB(A)" in answer.splitlines()[0]
     assert "stone tower" not in answer
     assert "autumn" not in answer
+
+
+async def test_a_chinese_question_finds_the_other_word_for_costs(tmp_path: Path) -> None:
+    """成本 in the question finds the sum under the heading that says 费用, and not the price of the machine."""
+    article = "# 青岚风车\n\n## 购置\n\n整机售价约为7万元。\n\n## 运行费用\n\n全年润滑与检修约需830元。"
+    report = (await _ask(tmp_path / "d", "青岚风车的运行成本是多少？", mill=article)).report
+    assert "830元" in report.split("## 直接回答\n\n")[1].splitlines()[0]
