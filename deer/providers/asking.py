@@ -22,6 +22,7 @@ _CJK_STOPS = re.compile(
     "比较|对比|相比|相较|区别|差异|不同|我们|你们|他们|它们|这个|那个|这些|那些|一下|一个|一种|我想|知道|了解|研究|分析|调查|"
     "报告|总结|概述|资料|文档|分别|有何|几个|多大|多高|多长|多久|主要|关于|方面|之间|[的了吗呢吧是着之和与及或哪啊]"
 )
+_CJK_COSTS = re.compile("(成本|费用)")
 _CJK_WEAK = frozenset(
     "在有对从到比为于中上下后前时会能要用以由向让使将就都也还不被把每个这那几多其各最更又很当若如" + CJK_DIGITS
 )
@@ -39,6 +40,7 @@ _MEASURED = {
     "hot hotter cold colder": "temperature",
     "powerful strong stronger": "power",
     "便宜 昂贵 更贵 划算 价钱 多贵": "费用 成本 价格",
+    "成本 费用": "费用 成本",
     "更吵 吵闹 安静 多吵": "噪声 噪音",
     "更深 多深 最深": "深度 水深",
     "更高 最高": "高度",
@@ -47,7 +49,25 @@ _MEASURED = {
 }
 """Words that ask for a figure, and the nouns under which documents give it."""
 
+_UNITS = {
+    "费用 成本 价格": re.compile(r"\d\s?[万亿]?元"),
+    "noise 噪声 噪音": re.compile(r"\d\s?dB(?:\([A-Z]\)|\b)|\d\s?分贝"),
+    "height 高度": re.compile(r"\d\s?(?:m|metres?|meters?|feet|ft)\b"),
+    "weight 重量": re.compile(r"\d\s?(?:kg|g|t|tons?|tonnes?|kilograms?|pounds?|lb)\b"),
+    "speed 速度": re.compile(r"\d\s?(?:km/h|m/s|mph|knots)\b"),
+}
+"""The units of a figure that answers although it does not say the noun: "45 dB(A)" is a noise."""
+
+_UNIT_OF_MEASURE = {term: unit for nouns, unit in _UNITS.items() for term in terms(nouns)}
 _NOUNS_OF = {word: terms(nouns) for words, nouns in _MEASURED.items() for word in words.split()}
+_YEAR = re.compile(
+    r"(?<![\w.,$€£¥-])(?:1[89]|20)\d\d(?![\w-]|[.,]\d)(?!\s?(?:[%°€$£¥]|(?:EUR|USD|GBP|CNY|euros?|dollars?|[kMG]?W|[kMG]?Wh"
+    r"|kg|k?m|metres?|people|hours?|days?)\b))|(?<![\d.,])(?:1[89]|20)\d\d(?=年)"
+)
+_RANGE_OF_YEARS = re.compile(
+    r"\b(?:since|after|before|between|from|until|till|up to|by)\b|\d\s?[-–—至到]\s?\d|以来|之前|之后|以前|以后|[自从]",
+    re.IGNORECASE,
+)
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _SENTENCE_START = re.compile(r"(?:^|[.?!:。？！：]\s*)$")
 _OF_SUBJECT = re.compile(
@@ -65,6 +85,7 @@ class Asked:
     `names` are groups of terms of which the rarest must be known: capitalised words, codes, quoted words.
     `subject`: terms of what the question asks something of; empty when it does not show.
     `focus`: terms behind a colon, as in "heat pumps: noise", which say what is asked of what stands before it.
+    `measures`: terms of the measuring words and of their nouns, as in "how loud".
     """
 
     terms: tuple[str, ...]
@@ -72,6 +93,7 @@ class Asked:
     names: tuple[tuple[str, ...], ...]
     subject: frozenset[str]
     focus: frozenset[str]
+    measures: frozenset[str]
 
     @property
     def numbers(self) -> frozenset[str]:
@@ -89,6 +111,11 @@ class Asked:
         }
         whole = sum(counted.values())
         return sum(value for term, value in counted.items() if term in present) / whole if whole else 0.0
+
+    def gives_measure(self, text: str) -> bool:
+        """Whether a text has a figure in a unit of what is measured."""
+        measured = self.measures & _UNIT_OF_MEASURE.keys()
+        return any(_UNIT_OF_MEASURE[noun].search(text) for noun in sorted(measured))
 
     def needed(self, share: float) -> float:
         """What to demand instead of a share that fits a short question: no text covers a long one whole."""
@@ -120,30 +147,42 @@ def asked(question: str) -> Asked:
     """Take a question apart."""
     found: dict[str, None] = {}
     weak: set[str] = set()
+    measures: set[str] = set()
     for token in tokens(question):
         if token.is_cjk:
             for run in _cjk_runs(token.text):
                 for pair in pairs(run):
                     found[pair] = None
-                    measures = _NOUNS_OF.get(pair, [])
-                    found.update(dict.fromkeys(measures))
-                    weak.update(measures)
-                    if len(pair) < 2 or measures or not _CJK_WEAK.isdisjoint(pair):
+                    nouns = _NOUNS_OF.get(pair, [])
+                    found.update(dict.fromkeys(nouns))
+                    measures.update((pair, *nouns) if nouns else ())
+                    if len(pair) < 2 or not _CJK_WEAK.isdisjoint(pair):
                         weak.add(pair)
             numbers = [term for term in token.terms if term[-1].isdecimal() or term.endswith("deg")]
             found.update(dict.fromkeys(numbers))
             weak.update(numbers)
         else:
             found.update(dict.fromkeys(token.terms))
-            if nouns := _NOUNS_OF.get(token.text.lower()):
+            if nouns := _NOUNS_OF.get(token.text.lower(), []):
                 found.update(dict.fromkeys(nouns))
-                weak.update((*token.terms, *nouns))
+                measures.update((*token.terms, *nouns))
             weak.update(term for term in token.terms if token.text[0].isdigit())
     found = found or dict.fromkeys(terms(question))
     focus = _focus(question)
-    weak.update(terms(" ".join(_IN_BRACKETS.findall(question))))
+    weak.update(measures, terms(" ".join(_IN_BRACKETS.findall(question))))
     weak = set() if weak.issuperset(found) else weak
-    return Asked(tuple(found), frozenset(weak), tuple(_names(question, bool(focus))), _subject(question), focus)
+    names = tuple(_names(question, bool(focus)))
+    return Asked(tuple(found), frozenset(weak), names, _subject(question), focus, frozenset(measures))
+
+
+def years_in(text: str) -> frozenset[str]:
+    """The years that a text names; figures with a unit are none."""
+    return frozenset(_YEAR.findall(folded(text)))
+
+
+def asked_years(question: str) -> frozenset[str]:
+    """The years that an answer must be of; empty where the question asks about a range of years."""
+    return frozenset() if _RANGE_OF_YEARS.search(folded(question)) else years_in(question)
 
 
 def rarity(frequency: int, texts: int) -> float:
@@ -152,7 +191,8 @@ def rarity(frequency: int, texts: int) -> float:
 
 
 def _cjk_runs(run: str) -> list[str]:
-    return [part for part in _CJK_STOPS.split(run) if part]
+    """The parts of a run between words that only ask; a word for a cost is a part of its own."""
+    return [part for piece in _CJK_STOPS.split(run) for part in _CJK_COSTS.split(piece) if part]
 
 
 def _names(question: str, has_focus: bool) -> Iterator[tuple[str, ...]]:

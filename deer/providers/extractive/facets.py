@@ -48,6 +48,11 @@ _THAN = re.compile(
     r"(?P<two>[^,?]+?)[?.!]*$",
     re.IGNORECASE,
 )
+_FORM_OF_ANSWER = re.compile(
+    r"\s*,?\s+(?:with|giving|including|citing)\s+(?:the\s+|all\s+|some\s+|concrete\s+)?"
+    r"(?:figures|numbers|data|sources|citations|examples)(?=[.?!]*$)",
+    re.IGNORECASE,
+)
 _SIDES = re.compile(rf"\s*,\s*(?:(?:{_JOIN}|or)\s+)?|\s+(?:{_JOIN}|or)\s+|[、和与跟及]|还是|相比", re.IGNORECASE)
 _ASPECT_JOINTS = re.compile(r",\s*(?:and\s+)?|\s+and\s+|[、和与及]")
 _LIST_OF_SUBJECT = re.compile(
@@ -119,6 +124,7 @@ def _names_subject(clause: str) -> bool:
 
 
 def _sides(topic: str) -> list[Facet]:
+    topic = _FORM_OF_ANSWER.sub("", topic)
     topic = _THAN.sub(r"compare \g<one> and \g<two> on \g<about>", topic)
     for pattern in _COMPARISONS:
         match = pattern.search(topic)
@@ -138,6 +144,20 @@ def _sides(topic: str) -> list[Facet]:
 def focused_query(subject: str, aspect: str) -> str:
     """A query that asks an aspect of a subject, which `asked` tells apart by the colon."""
     return f"{subject}{'：' if is_cjk(subject) else ': '}{aspect}" if subject and aspect else subject or aspect
+
+
+def names_other_side(question: str, query: str, text: str) -> bool:
+    """Whether a text names another side of a comparison than the one that a query asks about, and not that one."""
+    sides = _sides(" ".join(question.split()))
+    own = next((side for side in sides if query in side.query.split(QUERY_SEPARATOR)), None)
+    if own is None:
+        return False
+    said = set(terms(text))
+    own_terms = set(terms(own.title))
+    others = [set(terms(side.title)) for side in sides if side is not own]
+    tells_own = own_terms.difference(*others)
+    tells_others = set[str]().union(*others) - own_terms
+    return bool(tells_own) and not said.isdisjoint(tells_others) and said.isdisjoint(tells_own)
 
 
 def _side_query(side: str, about: str) -> str:

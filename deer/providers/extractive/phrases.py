@@ -21,6 +21,8 @@ class Phrases:
     join_findings: str
     thought: str
     found: str
+    found_one: str
+    found_in_one: str
     found_nothing: str
     search_failed: str
     side_by_side: str
@@ -57,6 +59,8 @@ ENGLISH = Phrases(
     thought="The question is looked at from these sides, taken from its own words and from the titles of the sources "
     "at hand: {facets}.",
     found="{count} sentences of {sources} sources answer this step.",
+    found_one="1 sentence of 1 source answers this step.",
+    found_in_one="{count} sentences of 1 source answer this step.",
     found_nothing="The sources that were searched say nothing about this.",
     search_failed="Nothing was found, because the search did not work: {error}",
     side_by_side="Figures of the same unit from different sources:",
@@ -93,6 +97,8 @@ CHINESE = Phrases(
     join_findings="汇总前面各步的发现，并比较单位相同的数据。",
     thought="从以下几个方面查找，取自问题本身的用语和现有资料的标题：{facets}。",
     found="有{sources}个来源中的{count}个句子回答了这一步。",
+    found_one="有1个来源中的1个句子回答了这一步。",
+    found_in_one="有1个来源中的{count}个句子回答了这一步。",
     found_nothing="所查资料中没有关于这一点的内容。",
     search_failed="搜索没有成功，因此没有找到内容：{error}",
     side_by_side="不同来源中单位相同的数据：",

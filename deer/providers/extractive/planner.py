@@ -112,7 +112,7 @@ def _named_step(match: re.Match[str], steps: tuple[Step, ...]) -> Step | None:
 def _requested(feedback: str, brief: PlannerBrief, phrases: Phrases) -> Facet:
     text = " ".join(feedback.split())
     about = asked(text)
-    query = text if about.names or about.subject else f"{text} {brief.topics[0]}"
+    query = text if about.names or about.subject else f"{text} — {brief.topics[0]}"
     return Facet(_short(phrases.requested.format(feedback=text)), query)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deer.models import Claim
-from deer.providers.asking import Asked, asked, rarity
+from deer.providers.asking import Asked, asked, asked_years, rarity, years_in
 from deer.providers.extractive.sentences import MAX_QUOTE_CHARS, Sentence, closed, is_cjk, readable, sentences_of
 from deer.providers.terms import terms
 
@@ -22,6 +22,12 @@ _NUMBER_BONUS, _ORDER_BONUS, _TOTAL_BONUS = 0.12, 0.1, 0.05
 _LATER_PENALTY, _UNNAMED_PENALTY = 0.1, 0.2
 _BESIDE_THE_FOCUS_SHARE, _ONLY_OF_SUBJECT_SHARE, _THIN_SHARE = 0.15, 0.4, 0.6
 _THIN_COVERAGE = 0.35
+_ANY = ""
+"""Counts all candidates among the frequencies of terms."""
+
+_MEASURE_BONUS = 0.25
+_COMMON_SHARE = 0.25
+"""A word in more than this share of the sentences names the subject that all of them have."""
 _OTHER_LANGUAGE_PENALTY = 0.15
 _TOO_ALIKE = 0.75
 
@@ -101,8 +107,10 @@ def answering_claims(
     The best sentence comes first, then its source, then the others, the sentences of each in their order.
     """
     wanted = asked(question)
-    candidates = [candidate for seen in texts for candidate in _candidates(seen)]
+    years = asked_years(question)
+    candidates = [candidate for seen in texts for candidate in _candidates(seen, years)]
     known = Counter(term for candidate in candidates for term in candidate.in_context)
+    known[_ANY] = len(candidates)
     if not candidates or wanted.is_foreign(lambda term: known[term]):
         return []
     names = wanted.known_names(lambda term: known[term])
@@ -138,12 +146,29 @@ def _fitness(
         return _THIN_SHARE if tells_apart and tells_apart not in candidate.in_context else 1.0
     if strictness.is_article_chosen:
         return 1.0
+    if _lacks_measure(candidate, wanted, known):
+        return _ONLY_OF_SUBJECT_SHARE
+    if _gives_measure(candidate, wanted):
+        return 1.0
     said = candidate.heading.union(candidate.own_terms)
     counted = {term for term in wanted.terms if term not in wanted.weak or (term in wanted.numbers and known[term])}
     beyond_title = counted - candidate.title
     if beyond_title and beyond_title.isdisjoint(said):
         return _ONLY_OF_SUBJECT_SHARE
     return 1.0 if wanted.coverage(said, weight) >= _THIN_COVERAGE else _THIN_SHARE
+
+
+def _gives_measure(candidate: _Candidate, wanted: Asked) -> bool:
+    """Whether a candidate has a figure in the unit of what is measured, and it or its title says what that is."""
+    return not wanted.measures.isdisjoint(candidate.in_context) and wanted.gives_measure(candidate.text)
+
+
+def _lacks_measure(candidate: _Candidate, wanted: Asked, known: Counter[str]) -> bool:
+    """Whether a candidate has nothing of what is measured and, of the rest, only words that most of them have."""
+    if not any(known[term] for term in wanted.measures) or not wanted.measures.isdisjoint(candidate.in_context):
+        return False
+    shared = [term for term in wanted.terms if term not in wanted.weak and term in candidate.in_context]
+    return all(known[term] > _COMMON_SHARE * known[_ANY] for term in shared)
 
 
 def _penalty(candidate: _Candidate, wanted: Asked, names: frozenset[str], strictness: Strictness) -> float:
@@ -161,7 +186,8 @@ def overlaps(question: str, text: str) -> float:
     return asked(question).coverage(frozenset(terms(text)), lambda term: 1.0)
 
 
-def _candidates(seen: SeenText) -> Iterator[_Candidate]:
+def _candidates(seen: SeenText, years: frozenset[str]) -> Iterator[_Candidate]:
+    """The sentences and rows of a text, without those of other years than the asked ones."""
     found = sentences_of(seen.text, is_csv=seen.url.lower().endswith(".csv"))
     found = [sentence for sentence in found if sentence.text.rstrip(".。") != seen.title]
     if found and not seen.is_whole and found[-1].quote[-1] not in ".!?。！？|":
@@ -170,8 +196,13 @@ def _candidates(seen: SeenText) -> Iterator[_Candidate]:
     opening = frozenset(terms(found[0].text)) if found else frozenset()
     for sentence in found:
         quote, text = sentence.quote, sentence.text
+        said_of = years_in(text) or years_in(sentence.extended)
+        if years and said_of and said_of.isdisjoint(years):
+            continue
+        # A figure behind the sentence that names the asked year is one of that year.
+        inherits = bool(years) and not years_in(text) and bool(said_of) and any(c.isdigit() for c in text)
         leans = not sentence.is_row and _LEANS_ON_EARLIER.match(text)
-        if leans and 0 < len(sentence.extended) <= MAX_QUOTE_CHARS:
+        if (leans or inherits) and 0 < len(sentence.extended) <= MAX_QUOTE_CHARS:
             quote, text = sentence.extended, closed(readable(sentence.extended))
         own = tuple(terms(text))
         if own:
@@ -187,7 +218,9 @@ def _scorer(
     neighbours = set(zip(wanted.terms, wanted.terms[1:], strict=False))
 
     def score(candidate: _Candidate) -> float:
-        own = set(candidate.own_terms)
+        gives_measure = _gives_measure(candidate, wanted)
+        # A figure of what is measured needs no more words where its title or heading says of what.
+        own = set(candidate.in_context if gives_measure else candidate.own_terms)
         covered = wanted.coverage(own, weight, known_numbers)
         if not covered:
             return 0.0
@@ -198,6 +231,8 @@ def _scorer(
         bonus = 1.0
         if asks_number and any(c.isdigit() for c in candidate.text):
             bonus += _NUMBER_BONUS
+        if gives_measure:
+            bonus += _MEASURE_BONUS
         if neighbours:
             kept = neighbours.intersection(zip(candidate.own_terms, candidate.own_terms[1:], strict=False))
             bonus += _ORDER_BONUS * len(kept) / len(neighbours)

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from deer.models import Claim, FindingBrief, ReporterBrief, StepStatus, StepType, full
 from deer.providers.extractive.analyst import distinct_claims, verified
-from deer.providers.extractive.facets import focused_query
+from deer.providers.extractive.facets import facets_of, focused_query
 from deer.providers.extractive.figures import comparable_figures, figure_table
 from deer.providers.extractive.phrases import Phrases, phrases_for
 from deer.providers.extractive.planner import description_queries
@@ -40,6 +40,7 @@ def _sections(brief: ReporterBrief, phrases: Phrases) -> tuple[list[tuple[str, s
     empty: list[str] = []
     written: set[str] = set()
     citable = {source.id for source in brief.sources}
+    are_sides = facets_of((brief.question,), (), phrases).are_sides  # a side must not vanish from its comparison
     for finding in brief.findings:
         if _is_analysis(brief, finding):
             continue
@@ -47,7 +48,11 @@ def _sections(brief: ReporterBrief, phrases: Phrases) -> tuple[list[tuple[str, s
         new = without_repetition(claims, written)
         if new:
             sections.append((finding.title, _paragraphs(_without_lead(new, finding.title))))
-        elif not claims and finding.status is StepStatus.DONE and (looked_for := _looked_for(brief, finding)):
+        elif (
+            finding.status is StepStatus.DONE
+            and (not claims or are_sides)
+            and (looked_for := _looked_for(brief, finding))
+        ):
             empty.append(looked_for)
     if not sections and (claims_of_sources := _from_sources(brief)):
         sections.append((phrases.direct_answer, _paragraphs(claims_of_sources)))

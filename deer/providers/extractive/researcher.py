@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from deer.models import Claim, StepBrief, full
+from deer.providers.extractive.facets import names_other_side
 from deer.providers.extractive.phrases import Phrases, phrases_for
 from deer.providers.extractive.planner import description_queries
 from deer.providers.extractive.ranking import AMONG_SOURCES, WITHIN_ARTICLE, SeenText, answering_claims, overlaps
@@ -85,7 +86,8 @@ def _submission(brief: StepBrief, queries: Sequence[str], seen: Transcript) -> S
     found: list[Claim] = []
     for query in queries:
         share = MAX_CLAIMS if len(queries) == 1 else MAX_CLAIMS // len(queries) + 1
-        found.extend(answering_claims(query, texts, share, strictness))
+        answers = answering_claims(query, texts, share, strictness)
+        found.extend(claim for claim in answers if not names_other_side(brief.question, query, claim.text))
     if len(queries) > 1:
         found = _in_reading_order(found, texts)
     claims = tuple(without_repetition(found, set()))
@@ -108,7 +110,8 @@ def summary_of(claims: Sequence[Claim], phrases: Phrases) -> str:
     if not claims:
         return ""
     sources = len({claim.source_id for claim in claims})
-    lead = phrases.found.format(count=len(claims), sources=sources)
+    wording = phrases.found if sources > 1 else phrases.found_in_one if len(claims) > 1 else phrases.found_one
+    lead = wording.format(count=len(claims), sources=sources)
     return "\n".join((lead, *(f"- {claim.text} [{claim.source_id}]" for claim in claims)))
 
 

@@ -202,6 +202,20 @@ async def test_the_example_articles_answer(examples: MiniatureFlow, question: st
     _assert_every_statement_is_cited(done)
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How loud is a heat pump?", "between 45 and 60 dB(A)"),
+        ("What does a heat pump cost to run?", "100 to 200 euros a year"),
+        ("热泵的运行成本是多少?", "全年电费约为2750元"),
+    ],
+)
+async def test_the_asked_figure_leads_the_report(examples: MiniatureFlow, question: str, answer: str) -> None:
+    """The first sentence under the direct answer has the figure that was asked for."""
+    report = (await examples.run(question)).report
+    assert answer in MARKER.split(re.split("## (?:Direct answer|直接回答)\n\n", report)[1])[0]
+
+
 async def test_hostile_documents_change_nothing_but_their_quotes(tmp_path: Path) -> None:
     """Instructions, markers, links, tags and control characters in a document stay words of a sentence."""
     text = (

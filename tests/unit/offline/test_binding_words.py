@@ -1,0 +1,91 @@
+"""What of a question an answer must keep to: its year, its measuring word, the side that it compares."""
+
+from pathlib import Path
+
+import pytest
+
+from deer.providers.asking import asked_years, years_in
+from deer.providers.documents import StoredDocuments, register_folder
+from deer.providers.extractive.phrases import ENGLISH
+from deer.providers.extractive.ranking import SeenText, answering_claims
+from deer.providers.extractive.researcher import summary_of
+from tests.unit.offline.roles import MemoryStore, MiniatureFlow, Research
+
+RETREATS = (
+    "# Retreats\n\nThe team retreat takes place in Lisbon from 12 to 15 May 2025. The budget is 18,400 EUR for "
+    "23 people.\n\nThe team retreat in Porto in 2024 cost 16,900 EUR. The budget was 17,000 EUR."
+)
+
+
+def _write(folder: Path, articles: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in articles.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+async def _ask(folder: Path, question: str, **articles: str) -> Research:
+    _write(folder, articles)
+    store = MemoryStore()
+    registered = await register_folder(store, folder)
+    return await MiniatureFlow(StoredDocuments(store), [registered.collection]).run(question)
+
+
+@pytest.mark.parametrize(
+    ("year", "answer", "other"), [("2025", "18,400 EUR", "16,900"), ("2024", "16,900 EUR", "18,400")]
+)
+async def test_an_answer_is_of_the_asked_year(tmp_path: Path, year: str, answer: str, other: str) -> None:
+    """Figures of another year are left out; one behind the sentence that names the asked year is of that year."""
+    report = (await _ask(tmp_path / "d", f"What does the team retreat cost in {year}?", retreats=RETREATS)).report
+    assert answer in report.split("## Direct answer")[1]
+    assert other not in report
+
+
+def test_figures_with_a_unit_are_no_years() -> None:
+    """A year is told from a sum, a length and a code, in English and in Chinese; a range binds to no single year."""
+    assert years_in("In 2025 it cost 2000 EUR, 1,950 more than RFC-2020; 2019年建成，全长2010 km") == {"2025", "2019"}
+    assert asked_years("What did it cost in 2025?") == {"2025"}
+    assert asked_years("What did it cost since 2020?") == frozenset()
+
+
+def test_the_summary_counts_in_words_that_fit() -> None:
+    """One sentence answers, two sentences answer."""
+    text = SeenText("b-1", "Quorn", "", "The Quorn tower is 30 m high. The Quorn tower was built by Arvo.")
+    one = answering_claims("How high is the Quorn tower?", [text], 1)
+    assert summary_of(one, ENGLISH).startswith("1 sentence of 1 source answers this step.")
+    assert summary_of([*one, *one], ENGLISH).startswith("2 sentences of 1 source answer this step.")
+
+
+async def test_a_side_is_told_of_itself_or_as_not_found(tmp_path: Path) -> None:
+    """A sentence that names the other side is none of this side's, which is then listed among what was not found."""
+    done = await _ask(
+        tmp_path / "d",
+        "Compare the upkeep costs of Brolt-type and Crand-type windmills, with figures",
+        brolt="# Windmills\n\nThe upkeep costs of a Brolt-type windmill are 300 crowns a year.",
+        crand="# Crand-type windmills\n\nA Crand-type windmill has four sails of linen. It stands on a stone tower.",
+    )
+    assert done.plan is not None
+    assert [step.title for step in done.plan.steps][:2] == ["Brolt-type windmills", "Crand-type windmills"]
+    assert "300 crowns" in done.report.split("## Brolt-type windmills")[1].split("##")[0]
+    assert "- Crand-type windmills: upkeep costs" in done.report.split("## Not found")[1]
+
+
+async def test_a_measuring_word_is_answered_by_a_figure_in_its_unit(tmp_path: Path) -> None:
+    """The figure in decibels leads, although only its title speaks of noise; the common subject alone is no answer."""
+    done = await _ask(
+        tmp_path / "d",
+        "How loud is a glim mill?",
+        noise="# Noise of glim mills\n\nTurning sails hum. Modern machines have a level between 31 and 44 dB(A).",
+        build="# Glim mills\n\nA glim mill stands on a stone tower. A glim mill has four sails. A glim mill is red.",
+        trade="# Trade in glim mills\n\nA glim mill is sold in autumn. A glim mill is carried on an ox cart.",
+    )
+    answer = done.report.split("## Direct answer\n\n")[1].split("\n##")[0]
+    assert "between 31 and 44 dB(A)" in answer.splitlines()[0]
+    assert "stone tower" not in answer
+    assert "autumn" not in answer
+
+
+async def test_a_chinese_question_finds_the_other_word_for_costs(tmp_path: Path) -> None:
+    """成本 in the question finds the sum under the heading that says 费用, and not the price of the machine."""
+    article = "# 青岚风车\n\n## 购置\n\n整机售价约为7万元。\n\n## 运行费用\n\n全年润滑与检修约需830元。"
+    report = (await _ask(tmp_path / "d", "青岚风车的运行成本是多少？", mill=article)).report
+    assert "830元" in report.split("## 直接回答\n\n")[1].splitlines()[0]
