@@ -4,6 +4,7 @@ Run as a program it works for the Temporal server that the settings name, or for
 """
 
 import asyncio
+import gc
 import hashlib
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -72,7 +73,11 @@ async def run_worker(
     services = services_of_worker(settings)
     async with _activities(settings, services) as activities:
         await register_search_attribute(client)
-        async with _worker(settings, client, activities):
+        worker = _worker(settings, client, activities)
+        # What was loaded stays for good: the collector need not walk it again in the middle of a run.
+        gc.collect()
+        gc.freeze()
+        async with worker:
             if announce is not None:
                 announce(_ready_line(settings, services, client))
             await stop.wait()

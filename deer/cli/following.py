@@ -20,7 +20,7 @@ class Patience:
     `before_warning`: how long a silence lasts before it is told; more than nothing where a worker is on its way.
     """
 
-    between_questions: float = 0.4
+    between_questions: float = 0.5
     between_step_questions: float = 1.0
     before_warning: float = 0.0
     without_answer: float = 60.0
