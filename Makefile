@@ -82,7 +82,7 @@ $(CORE_STAMP): $(CORE_LOCK) $(VENV)/bin/python | $(filter $(VENV)/%,$(UV))
 	@touch $@
 
 $(SETUP_STAMP): $(SETUP_LOCKS) $(VENV)/bin/python $(if $(filter-out $(RECORDED_EXTRAS),$(EXTRAS))$(filter-out $(EXTRAS),$(RECORDED_EXTRAS)),FORCE) | $(filter $(VENV)/%,$(UV))
-	@$(UV) pip sync --python $(VENV)/bin/python --quiet --require-hashes $(SETUP_LOCKS)
+	@$(UV) pip sync --python $(VENV)/bin/python --quiet --compile-bytecode --require-hashes $(SETUP_LOCKS)
 	@$(COMPILE_LOADED)
 	@touch $(CORE_STAMP)
 	@echo '$(EXTRAS)' >$@
