@@ -203,10 +203,12 @@ async def has_poller(client: Client) -> bool:
     by which a worker that was killed seems alive for another minute.
     """
     try:
+        first = await _heartbeats(client)
+        if any(_is_fresh(beat) for beat in first):
+            return True  # also one that has just come up and whose first poll is not listed yet
         if not await _was_polled(client, _LONGEST_POLL):
             return False
-        first = await _heartbeats(client)
-        if not first or any(_is_fresh(beat) for beat in first):
+        if not first:
             return True
         if await _was_polled(client, _JUST_POLLED):
             return True

@@ -68,7 +68,7 @@ async def test_worker_waits_for_its_server_and_is_missed_when_it_is_killed(progr
     client = await connect(Settings(data_dir=programs.data_dir), address)
 
     await eventually(lambda: has_beaten(client), "the first heartbeat")
-    await eventually(lambda: has_poller(client), "the worker")
+    assert await has_poller(client)
     os.killpg(worker.pid, signal.SIGKILL)
     worker.communicate()
     await eventually(lambda: is_missed(client), "the loss of a worker that was killed", within_s=10)
