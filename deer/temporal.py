@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -203,25 +203,25 @@ async def has_poller(client: Client) -> bool:
     by which a worker that was killed seems alive for another minute.
     """
     try:
-        first = await _heartbeats(client)
+        first, ended = await _heartbeats(client)
         if any(_is_fresh(beat) for beat in first):
             return True  # also one that has just come up and whose first poll is not listed yet
-        if not await _was_polled(client, _LONGEST_POLL):
+        if not await _was_polled(client, _LONGEST_POLL, not_by=ended):
             return False
         if not first:
             return True
-        if await _was_polled(client, _JUST_POLLED):
+        if await _was_polled(client, _JUST_POLLED, not_by=ended):
             return True
         # The clocks of the worker and of this machine may differ: what beats on is alive whatever it shows.
         await asyncio.sleep(2 * _HEARTBEAT_EVERY.total_seconds())
         known = {(beat.worker_instance_key, beat.heartbeat_time.ToNanoseconds()) for beat in first}
-        second = await _heartbeats(client)
+        second, _ = await _heartbeats(client)
         return any((beat.worker_instance_key, beat.heartbeat_time.ToNanoseconds()) not in known for beat in second)
     except RPCError as error:
         raise NoServer(f"the workers on queue {RESEARCH_QUEUE} cannot be listed ({error.message})") from error
 
 
-async def _was_polled(client: Client, within: timedelta) -> bool:
+async def _was_polled(client: Client, within: timedelta, not_by: Set[str]) -> bool:
     kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
     oldest = datetime.now(UTC) - within
     for kind in kinds:
@@ -231,23 +231,28 @@ async def _was_polled(client: Client, within: timedelta) -> bool:
             ),
             timeout=_CALL_LIMIT,
         )
-        if not any(poller.last_access_time.ToDatetime(tzinfo=UTC) >= oldest for poller in described.pollers):
+        others = [poller for poller in described.pollers if poller.identity not in not_by]
+        if not any(poller.last_access_time.ToDatetime(tzinfo=UTC) >= oldest for poller in others):
             return False
     return True
 
 
-async def _heartbeats(client: Client) -> Sequence[WorkerHeartbeat]:
-    """The last heartbeat of each worker on the queue; empty where the server or the workers have none."""
+async def _heartbeats(client: Client) -> tuple[Sequence[WorkerHeartbeat], Set[str]]:
+    """The last heartbeat of each worker that runs on the queue, and the identities of those that said goodbye.
+
+    Both are empty where the server or the workers have no heartbeats.
+    """
     try:
         listed = await client.workflow_service.list_workers(
             ListWorkersRequest(namespace=client.namespace, query=f"TaskQueue = '{RESEARCH_QUEUE}'"), timeout=_CALL_LIMIT
         )
     except RPCError as error:
         if error.status in _NOT_OFFERED:
-            return ()
+            return (), set()
         raise
-    beats = (worker.worker_heartbeat for worker in listed.workers_info)
-    return [beat for beat in beats if beat.status == WorkerStatus.WORKER_STATUS_RUNNING]
+    beats = [worker.worker_heartbeat for worker in listed.workers_info]
+    running = [beat for beat in beats if beat.status == WorkerStatus.WORKER_STATUS_RUNNING]
+    return running, {beat.worker_identity for beat in beats} - {beat.worker_identity for beat in running}
 
 
 def _is_fresh(beat: WorkerHeartbeat) -> bool:

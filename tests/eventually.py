@@ -3,9 +3,24 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """What a look found to be amiss: counts as not true, and is told when the wait fails."""
+
+    found: str
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return self.found
+
 
 SLOW_MACHINE_S = 20.0
 """How long anything may take on a busy machine before a test calls it missing."""
@@ -23,5 +38,9 @@ async def eventually(look: Callable[[], Any], what: str, within_s: float = SLOW_
         value = await seen if isinstance(seen, Awaitable) else seen
         if value:
             return value
-        assert time.monotonic() < deadline, f"{what} did not come about within {within_s:g} s"
+        assert time.monotonic() < deadline, f"{what} did not come about within {within_s:g} s{_told(value)}"
         await asyncio.sleep(0.04)
+
+
+def _told(value: object) -> str:
+    return f": {value}" if isinstance(value, Shortfall) else ""

@@ -109,15 +109,16 @@ async def test_sigterm_lets_the_call_in_flight_finish(
         "DEER_STORE": str(tmp_path / "store"),
     }
     gate = scripted.hold("coordinator")
-    runs = Runs(server.client, RESEARCH_QUEUE, FileStore(tmp_path / "store"))
     first = programs.start("worker.py", settings=settings)
     said_ready(first)
-    run = await runs.start("Compare heat pumps", auto_accept=True)
-    await eventually(lambda: gate.caught, "the coordinator's call")
-    first.terminate()
-    assert first.stderr is not None
-    assert "stopping once calls in flight have finished" in first.stderr.readline()
-    gate.open()
-    assert first.wait(timeout=PATIENCE_S) == 0
-    assert scripted.log.count("coordinator") == 1
-    assert "coordinate" in completed_activities(await run.events())
+    async with Runs(server.client, RESEARCH_QUEUE, FileStore(tmp_path / "store")).of_one_test() as runs:
+        run = await runs.start("Compare heat pumps", auto_accept=True)
+        await eventually(lambda: gate.caught, "the coordinator's call")
+        first.terminate()
+        assert first.stderr is not None
+        assert "stopping once calls in flight have finished" in first.stderr.readline()
+        gate.open()
+        assert first.wait(timeout=PATIENCE_S) == 0
+        assert scripted.log.count("coordinator") == 1
+        assert "coordinate" in completed_activities(await run.events())
+    assert not await has_poller(server.client), "a worker that said goodbye is not waited for"

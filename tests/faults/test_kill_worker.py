@@ -15,7 +15,7 @@ from temporalio.testing import WorkflowEnvironment
 from deer.models import Phase
 from deer.providers.files import FileStore
 from deer.temporal import RESEARCH_QUEUE
-from tests.eventually import eventually
+from tests.eventually import Shortfall, eventually
 from tests.faults.worker_process import WorkerProcess
 from tests.running import Run, Runs, children_in, completed_activities
 from tests.scripted import (
@@ -53,16 +53,22 @@ class Deployment:
 
 
 @pytest.fixture(scope="module")
-async def deployment(
+async def process(
     server: WorkflowEnvironment, services: ScriptedServices, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Deployment]:
+) -> AsyncIterator[WorkerProcess]:
     """A worker of its own process, on the product's own task queue."""
-    directory = tmp_path_factory.mktemp("killed")
     address = server.client.service_client.config.target_host
-    with WorkerProcess(address, services, directory) as worker:
+    with WorkerProcess(address, services, tmp_path_factory.mktemp("killed")) as worker:
         await worker.until_ready()
-        yield Deployment(worker, Runs(server.client, RESEARCH_QUEUE, FileStore(directory / "store")))
+        yield worker
     assert leaked_canaries(worker.log) == []
+
+
+@pytest.fixture
+async def deployment(server: WorkflowEnvironment, process: WorkerProcess) -> AsyncIterator[Deployment]:
+    """The worker, and runs that end with the test."""
+    async with Runs(server.client, RESEARCH_QUEUE, FileStore(process.store)).of_one_test() as runs:
+        yield Deployment(process, runs)
 
 
 def plan_by_number(call: Call) -> str:
@@ -117,10 +123,11 @@ async def completed_calls(runs: list[Run]) -> Counter[str]:
     return counted
 
 
-async def all_recorded(runs: list[Run], scripted: ScriptedServices) -> bool:
+async def all_recorded(runs: list[Run], scripted: ScriptedServices) -> bool | Shortfall:
     """Whether every answered call is recorded, so that only the held ones are in flight."""
     recorded = await completed_calls(runs)
-    return all(recorded[kind] == len(scripted.log.answered(kind)) for kind in ("model", "search", "page"))
+    answered = Counter({kind: len(scripted.log.answered(kind)) for kind in ("model", "search", "page")})
+    return recorded == answered or Shortfall(f"recorded {dict(recorded)}, answered {dict(answered)}")
 
 
 async def test_killed_in_every_kind_of_call_only_that_call_is_repeated(

@@ -22,12 +22,13 @@ class WorkerProcess:
     """`worker.py` for a server at `address`, with its store under `directory`. A context manager that ends it."""
 
     def __init__(self, address: str, services: ScriptedServices, directory: Path) -> None:
+        self.store = directory / "store"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_SETTINGS)}
         self._environment = {
             **inherited,
             **services.environment(),
             "TEMPORAL_ADDRESS": address,
-            "DEER_STORE": str(directory / "store"),
+            "DEER_STORE": str(self.store),
             "DEER_DATA_DIR": str(directory / "data"),
         }
         self._log = (directory / "worker.log").open("ab")

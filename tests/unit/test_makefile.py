@@ -42,7 +42,8 @@ class Project:
 
     def make(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run make here, without the variables that an outer make hands down."""
-        inherited = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MFLAGS"}}
+        handed_down = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARGS", "QUESTION", "EXTRAS"}
+        inherited = {name: value for name, value in os.environ.items() if name not in handed_down}
         path = f"{self.directory / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
             ["make", *arguments],
