@@ -122,10 +122,10 @@ class OpenAIModel:
         )
 
     async def _post(self, body: dict[str, Any]) -> Answer:  # Any: see openai_requests.Json
+        # All goes as the extra body: what the SDK is given by name it walks through to rename, for a third of a call's
+        # computing time, though nothing here needs renaming.
         return await self._answer(
-            self._client.chat.completions.with_raw_response.create(
-                model=body["model"], messages=body["messages"], extra_body=body
-            )
+            self._client.chat.completions.with_raw_response.create(model="", messages=[], extra_body=body)
         )
 
     async def _answer(self, call: Awaitable[_Response]) -> Answer:
