@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pydantic import BaseModel
 
-from deer.models import Check, FoundSource, Source, StoredText
+from deer.models import Check, Claim, FoundSource, Source, StoredText
 
 T = TypeVar("T")
 
@@ -94,6 +94,11 @@ class SourceRegister(BaseModel):
     def get(self, source_id: str) -> Source | None:
         """The source of an id or alias; None when nothing has it."""
         return self.sources.get(self.first_ids.get(source_id, source_id))
+
+    def named_in(self, claims: Iterable[Claim]) -> tuple[Source, ...]:
+        """The sources that claims rest on, each once."""
+        named = (self.get(claim.source_id) for claim in claims)
+        return tuple({source.id: source for source in named if source is not None}.values())
 
     def all(self) -> tuple[Source, ...]:
         """Every source, in order of registration."""

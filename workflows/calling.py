@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as ActivityTimeout
-from temporalio.workflow import ActivityConfig
+from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 from deer.errors import NEEDS_A_PERSON, FailureKind, ServiceError
 
@@ -32,9 +32,26 @@ async def call(
     """
     config = policy.copy()
     config["summary"] = summary[:MAX_SUMMARY_CHARS]
+    return await _held(lambda: workflow.execute_activity_method(activity, args=[request], **config), hold)
+
+
+async def call_locally(
+    activity: Callable[[Any, Request], Awaitable[Result]],
+    request: Request,
+    policy: LocalActivityConfig,
+    summary: str,
+    hold: Hold,
+) -> Result:
+    """Like `call`, within the workflow task: for what costs milliseconds and nothing when it is repeated."""
+    config = policy.copy()
+    config["summary"] = summary[:MAX_SUMMARY_CHARS]
+    return await _held(lambda: workflow.execute_local_activity_method(activity, args=[request], **config), hold)
+
+
+async def _held(make: Callable[[], Awaitable[Result]], hold: Hold) -> Result:
     while True:
         try:
-            return await workflow.execute_activity_method(activity, args=[request], **config)
+            return await make()
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise

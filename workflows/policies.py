@@ -1,13 +1,14 @@
 """Timeouts and retries per kind of activity, each with its why.
 
-Common to all: a heartbeat timeout, so that work of a killed worker is taken up within seconds; a cap on attempts and
-on the whole time; and `PayloadsTooLarge` is never retried, as the same result would be too large again.
+Common to all: a heartbeat timeout, so that work of a killed worker is taken up within seconds (what runs within a
+workflow task shares the task's own); a cap on attempts and on the whole time; and `PayloadsTooLarge` is never retried,
+as the same result would be too large again.
 """
 
 from datetime import timedelta
 
 from temporalio.common import RetryPolicy
-from temporalio.workflow import ActivityConfig
+from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
 NO_WORKER_FOR = timedelta(days=30)
 """From scheduling to the end: this clock also runs while no worker is there, and absence must not fail a run.
@@ -66,6 +67,13 @@ STORE = ActivityConfig(
         maximum_attempts=20,
         non_retryable_error_types=_NEVER_RETRIED,
     ),
+)
+
+CHECK = LocalActivityConfig(
+    # reads texts that were stored before, on the way from a finding to the next step: a round trip less
+    start_to_close_timeout=timedelta(seconds=60),
+    schedule_to_close_timeout=NO_WORKER_FOR,
+    retry_policy=STORE["retry_policy"],
 )
 
 STEP_EXECUTION_TIMEOUT = timedelta(days=30)

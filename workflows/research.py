@@ -15,9 +15,6 @@ with workflow.unsafe.imports_passed_through():
     from deer.errors import ServiceError
     from deer.models import (
         CancelRunRequest,
-        Check,
-        CheckClaimsRequest,
-        CheckedClaim,
         CoordinateRequest,
         DeadlinePolicy,
         FinishReportRequest,
@@ -231,7 +228,12 @@ class Research(OpenRun):
         try:
             child = await workflow.start_child_workflow(
                 Step.run,
-                StepRequest(run_id=self._state.id, brief=brief, request=self._request),
+                StepRequest(
+                    run_id=self._state.id,
+                    brief=brief,
+                    request=self._request,
+                    sources=self._state.sources_named_to(step),
+                ),
                 id=f"{self._state.id}/{step.id}/{self._state.steps[step.id].attempt}",
                 static_summary=f"{brief.role} {step.id}: {step.title}"[:MAX_SUMMARY_CHARS],
                 execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
@@ -247,21 +249,7 @@ class Research(OpenRun):
                 outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
         finally:
             self._children.pop(step.id, None)
-        self._state.sources.merge(outcome.sources)
-        claims = await self._check_claims(outcome)
-        self._state.end_step(workflow.now(), step.id, outcome, claims)
-
-    async def _check_claims(self, outcome: StepOutcome) -> tuple[CheckedClaim, ...]:
-        """Look up the quotes of a finding; what could not be looked up counts as unverified."""
-        claims = outcome.finding.claims if outcome.finding else ()
-        if not claims:
-            return ()
-        request = CheckClaimsRequest(claims=claims, sources=self._state.sources_named_in(claims))
-        try:
-            return (await self._call(ReportActivities.check_claims, request, policies.STORE, "check the quotes")).claims
-        except ServiceError as error:
-            self._notice("claims_unchecked", reason=error)
-            return tuple(CheckedClaim(**claim.model_dump(), check=Check.UNVERIFIED) for claim in claims)
+        self._state.end_step(workflow.now(), step.id, outcome)
 
     async def _another_round(self) -> bool:
         """Ask, with rounds left, whether the findings are enough; a revised plan is reviewed like the first."""

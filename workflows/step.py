@@ -11,6 +11,7 @@ from temporalio.workflow import ActivityConfig
 with workflow.unsafe.imports_passed_through():
     from activities.llm import ModelActivities
     from activities.pages import PageActivities
+    from activities.reports import ReportActivities
     from activities.search import SearchActivities
     from deer.errors import InvalidInput, ServiceError
     from deer.evidence import SourceRegister
@@ -18,6 +19,10 @@ with workflow.unsafe.imports_passed_through():
     from deer.messages import Command, StepReport, parse_command
     from deer.models import (
         AgentNote,
+        Check,
+        CheckClaimsRequest,
+        CheckedClaim,
+        Claim,
         Finding,
         Phase,
         ProgressEntry,
@@ -37,7 +42,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from deer.wording import word
     from workflows import policies
-    from workflows.calling import Request, Result, call
+    from workflows.calling import Request, Result, call, call_locally
 
 
 MAX_CALLS_PER_TURN = 12
@@ -94,7 +99,7 @@ class Step:
                 told.add(note)
                 reply = await self._take_turn(_unanswered(reply), note=note)
             else:
-                return self._end_with(reply.finding)
+                return await self._end_with(reply.finding)
 
     async def _take_turn(
         self, replies: Sequence[ToolReply] = (), *, note: AgentNote | None = None, is_last: bool = False
@@ -125,7 +130,7 @@ class Step:
         """The turns are spent: one call without tools for what there is."""
         self._tell("turns_spent", turns=self._request.brief.max_turns)
         reply = await self._take_turn(replies, is_last=True)
-        return self._end_with(reply.finding)
+        return await self._end_with(reply.finding)
 
     def _objection(self, reply: TurnReply) -> AgentNote | None:
         """Why a move that makes no call cannot stand, if it cannot."""
@@ -137,12 +142,30 @@ class Step:
         brief = self._request.brief
         return brief.step.need_search and brief.can_search and not self._searched
 
-    def _end_with(self, finding: Finding | None) -> StepOutcome:
+    async def _end_with(self, finding: Finding | None) -> StepOutcome:
         if finding is None:
             return self._outcome(StepStatus.FAILED, reason=word("no_result", self._request.brief.locale))
         if self._has_not_searched():
             self._tell("never_searched")
-        return self._outcome(StepStatus.DONE, finding=finding)
+        claims = await self._check(finding.claims)
+        return self._outcome(StepStatus.DONE, finding=finding, claims=claims)
+
+    async def _check(self, claims: Sequence[Claim]) -> tuple[CheckedClaim, ...]:
+        """Look up the quotes of a finding; what could not be looked up counts as unverified."""
+        if not claims:
+            return ()
+        known = SourceRegister(prefix="")
+        known.merge(self._request.sources)
+        known.merge(self._sources.all())
+        request = CheckClaimsRequest(claims=tuple(claims), sources=known.named_in(claims))
+        try:
+            checked = await call_locally(
+                ReportActivities.check_claims, request, policies.CHECK, "check the quotes", self._hold
+            )
+        except ServiceError as error:
+            self._tell("claims_unchecked", reason=error)
+            return tuple(CheckedClaim(**claim.model_dump(), check=Check.UNVERIFIED) for claim in claims)
+        return checked.claims
 
     # Tool calls
 
@@ -237,10 +260,18 @@ class Step:
         entry = ProgressEntry(at=workflow.now(), text=text[:MAX_ENTRY_CHARS], step_id=self._request.brief.step.id)
         self._entries.append(entry)
 
-    def _outcome(self, status: StepStatus, *, finding: Finding | None = None, reason: str | None = None) -> StepOutcome:
+    def _outcome(
+        self,
+        status: StepStatus,
+        *,
+        finding: Finding | None = None,
+        claims: tuple[CheckedClaim, ...] = (),
+        reason: str | None = None,
+    ) -> StepOutcome:
         return StepOutcome(
             status=status,
             finding=finding,
+            claims=claims,
             reason=reason,
             sources=self._sources.all(),
             usage=self._usage,

@@ -118,7 +118,7 @@ def can_search(state: RunState) -> bool:
 
 
 def _background(state: RunState) -> tuple[SourceBrief, ...]:
-    return _source_briefs(source for source in state.sources.all() if source.id.startswith("b-"))
+    return _source_briefs(state.background())
 
 
 def _source_briefs(sources: Iterable[Source]) -> tuple[SourceBrief, ...]:

@@ -1,6 +1,5 @@
 """The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -12,7 +11,6 @@ from deer.flow.plans import plan_from_draft, ready_steps
 from deer.messages import Decision, Review
 from deer.models import (
     CheckedClaim,
-    Claim,
     Finding,
     FinishedReport,
     HandOff,
@@ -290,17 +288,22 @@ class RunState(BaseModel):
             progress.status, progress.reason, progress.attempt = StepStatus.RUNNING, None, progress.attempt + 1
         return ready
 
-    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome, claims: tuple[CheckedClaim, ...] = ()) -> None:
-        """Take over what a step brought; `claims` are those of its finding, each with what its check gave."""
+    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
+        """Take over what a step brought, its sources under the ids that the run knows them by."""
+        self.sources.merge(outcome.sources)
         progress = self.steps[step_id]
         progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
-        progress.claims = claims
+        progress.claims = tuple(self._under_first_id(claim) for claim in outcome.claims)
         self.spend(outcome.usage)
         for text in outcome.notices:
             self.notice(at, text)
         self.release(step_id)
         said = [str(outcome.status), self._titles()[step_id], *([outcome.reason] if outcome.reason else [])]
         self.hand_off(at, step_id, "research team", ": ".join(said)[:MAX_ENTRY_CHARS])
+
+    def _under_first_id(self, claim: CheckedClaim) -> CheckedClaim:
+        source = self.sources.get(claim.source_id)
+        return claim if source is None else claim.model_copy(update={"source_id": source.id})
 
     def _titles(self) -> dict[str, str]:
         return {step.id: step.title for step in (self.plan.steps if self.plan else ())}
@@ -335,10 +338,15 @@ class RunState(BaseModel):
             return False
         return bool(self.sources.sources) or not self.plan.steps
 
-    def sources_named_in(self, claims: Iterable[Claim]) -> tuple[Source, ...]:
-        """The sources that claims rest on, each once."""
-        named = (self.sources.get(claim.source_id) for claim in claims)
-        return tuple({source.id: source for source in named if source is not None}.values())
+    def background(self) -> tuple[Source, ...]:
+        """What the background search found."""
+        return tuple(source for source in self.sources.all() if source.id.startswith("b-"))
+
+    def sources_named_to(self, step: Step) -> tuple[Source, ...]:
+        """The sources that a step is told of: those of the background and of the findings that it builds on."""
+        claims = [claim for step_id in step.depends_on for claim in self.steps[step_id].claims]
+        named = (*self.background(), *self.sources.named_in(claims))
+        return tuple({source.id: source for source in named}.values())
 
     def gaps(self) -> tuple[str, ...]:
         """What a reader must be told is missing, a sentence each."""

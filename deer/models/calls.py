@@ -258,18 +258,26 @@ class SaveRunReply(Model):
 
 
 class StepRequest(Model):
-    """Input of the workflow `Step`. `run_id` is the workflow id of the run, which is told when the step is held."""
+    """Input of the workflow `Step`. `run_id` is the workflow id of the run, which is told when the step is held.
+
+    `sources` are those of the background and of the findings that the brief tells of: the step may quote them too.
+    """
 
     run_id: str
     brief: StepBrief
     request: ResearchRequest
+    sources: tuple[Source, ...] = ()
 
 
 class StepOutcome(Model):
-    """Result of the workflow `Step`: a finding, or the reason why there is none. Sources and usage count either way."""
+    """Result of the workflow `Step`: a finding, or the reason why there is none. Sources and usage count either way.
+
+    `claims` are those of the finding, each with what its check gave.
+    """
 
     status: StepStatus
     finding: Finding | None = None
+    claims: tuple[CheckedClaim, ...] = ()
     reason: str | None = None
     sources: tuple[Source, ...] = ()
     usage: Usage = Usage()

@@ -2,12 +2,12 @@
 
 import pytest
 
-from deer.models import Phase, RunStatus, StepStatus
+from deer.models import Check, Phase, RunStatus, StepStatus
 from tests.eventually import eventually
 from tests.running import Runs, children_in
-from tests.scripted import ScriptedServices, Text, ToolCall, ToolCalls, call_tool
+from tests.scripted import Call, ScriptedServices, Text, ToolCall, ToolCalls, call_tool
 from tests.scripted.replies import Answer, Failure
-from tests.scripted.roles import plan_of, research_step
+from tests.scripted.roles import SHOWN_SOURCE, asked_text, plan_of, research_step
 
 SUBMIT = call_tool("submit_finding", summary="Found at last.", claims=[])
 SEARCH = call_tool("web_search", query="facts on subject-a1")
@@ -150,3 +150,32 @@ async def test_a_step_stopped_from_outside_costs_only_itself(runs: Runs, scripte
     assert first.status is (StepStatus.SKIPPED if kind == "cancel" else StepStatus.FAILED)
     assert first.reason
     assert status.plan.steps[1].status is StepStatus.DONE
+
+
+async def test_a_step_may_quote_what_the_steps_before_it_read(runs: Runs, scripted: ScriptedServices) -> None:
+    """A quote is looked up in the sources that a step was told of; an invented one, or one of no source, has none."""
+
+    def quotes(call: Call) -> Answer:
+        source_id = SHOWN_SOURCE.findall(asked_text(call))[-1]
+        verbatim = {"text": "It was measured.", "source_id": source_id, "quote": "the measured value of subject-a1"}
+        claims = [verbatim, {**verbatim, "quote": "a value that nobody wrote"}, {**verbatim, "source_id": "s9-9"}]
+        return call_tool("submit_finding", summary="Compared.", claims=claims)
+
+    scripted.scripts["analyst"] = quotes
+    status = await runs.complete()
+    assert status.report
+    checks = [claim.check for claim in status.report.claims[1:]]
+    assert checks == [Check.VERIFIED, Check.UNVERIFIED, Check.UNVERIFIED]
+
+
+async def test_two_steps_that_read_one_page_name_one_source(runs: Runs, scripted: ScriptedServices) -> None:
+    """The claims of parallel steps name a page that both read by one id, which is among the sources."""
+    scripted.scripts["planner"] = plan_of(
+        {**research_step("subject-a1"), "title": "First"}, {**research_step("subject-a1"), "title": "Second"}
+    )
+    status = await runs.complete()
+    assert status.report
+    [first, second] = status.report.claims
+    assert (first.check, second.check) == (Check.VERIFIED, Check.VERIFIED)
+    assert first.source_id == second.source_id
+    assert first.source_id in {source.id for source in status.sources if source.read}
