@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from temporalio.client import Client
 
 from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
-from deer.errors import DeerError, SettingsError
+from deer.errors import DeerError, ServiceError, SettingsError
 from deer.models import Role
 from deer.ports import ChatModel, SearchEngine, TextStore
 from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
@@ -53,6 +53,16 @@ def open_store(settings: Settings) -> TextStore:
     from deer.providers.files import FileStore
 
     return FileStore(settings.store_location(settings.temporal.embedded))
+
+
+async def require_writable_store(settings: Settings) -> None:
+    """Raise SettingsError unless the store of the deployment can be written to: found out before a call is paid for."""
+    from deer.providers.files import FileStore
+
+    try:
+        await FileStore(settings.store_location(settings.temporal.embedded)).require_writable()
+    except ServiceError as error:
+        raise SettingsError(str(error)) from None
 
 
 async def register_documents(settings: Settings, folder: Path) -> "Registered":
@@ -245,7 +255,7 @@ async def work_until_stopped(settings: Settings) -> None:
     stop = asyncio.Event()
     work = partial(run_worker, announce=say)
     if not settings.temporal.embedded:
-        open_store(settings)
+        await require_writable_store(settings)
         client = await connect(settings, patience=CONNECT_PATIENCE)
         with signals_stop(stop):
             await work(settings, client, stop)

@@ -14,11 +14,12 @@ import typer
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
+from deer.cli.handles import TemporalRun
 from deer.cli.interrupts import beside, say, signals_cancel, signals_stop
 from deer.cli.session import KEEP_CLOSED_RUNS, SERVER_PATIENCE, keep_server, open_session
 from deer.config import Settings
 from deer.devserver import ServerClient, ServerHold, hold_server, recorded_server, spawn_in_own_session
-from deer.errors import NoServer, SettingsError
+from deer.errors import DeerError, NoServer, SettingsError
 from deer.models import Phase
 from deer.temporal import RESEARCH_PHASE, connect, keep_closed_runs
 
@@ -144,7 +145,19 @@ async def _can_go_on(client: Client, run: WorkflowExecution) -> bool:
     phase = run.typed_search_attributes.get(RESEARCH_PHASE)
     if phase is None or not Phase(phase).waits_for_a_person:
         return True
+    if phase == Phase.NEEDS_ATTENTION:
+        return await _has_steps_at_work(TemporalRun(client, run.id))
     return phase == Phase.AWAITING_REVIEW and await _has_deadline(client, run)
+
+
+async def _has_steps_at_work(run: TemporalRun) -> bool:
+    """Whether a step works on beside those that need attention. True also when nobody says."""
+    try:
+        page = await run.progress("")
+        steps = [await run.progress("", step) for step in page.running_steps]
+    except DeerError:
+        return True
+    return any(step.phase is not Phase.NEEDS_ATTENTION for step in steps)
 
 
 async def _has_deadline(client: Client, run: WorkflowExecution) -> bool:

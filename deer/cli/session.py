@@ -93,6 +93,8 @@ async def _require_worker(client: Client) -> None:
 @asynccontextmanager
 async def _embedded_session(settings: Settings, work: Work | None) -> AsyncIterator[Session]:
     store = _store(settings)
+    if work is not None:
+        await _require_writable_store(settings)
     hold = await hold_server(settings.data_dir)
     try:
         with logged_to(settings.data_dir / "worker.log"):
@@ -164,6 +166,12 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
 def _no_worker(client: Client) -> NoServer:
     address = client.service_client.config.target_host
     return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
+
+
+async def _require_writable_store(settings: Settings) -> None:
+    from worker import require_writable_store
+
+    await require_writable_store(settings)
 
 
 def _store(settings: Settings) -> TextStore:

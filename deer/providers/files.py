@@ -30,6 +30,10 @@ class FileStore:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    async def require_writable(self) -> None:
+        """Raise ServiceError (StoreUnwritable) unless files can be made under the root."""
+        await asyncio.to_thread(self._make_and_remove_a_file)
+
     async def put(self, text: str) -> str:
         data = _bytes_of(text)
         sha256 = hashlib.sha256(data).hexdigest()
@@ -52,6 +56,11 @@ class FileStore:
 
     async def entry_names(self, prefix: str) -> Sequence[str]:
         return await asyncio.to_thread(lambda: sorted(self._names_with(prefix)))
+
+    def _make_and_remove_a_file(self) -> None:
+        probe = self._root / f".probe-{uuid.uuid4().hex}"
+        self._write(probe, b"")
+        probe.unlink(missing_ok=True)
 
     def _text_path(self, sha256: str) -> Path:
         return self._root / "texts" / sha256[:2] / sha256

@@ -1,5 +1,6 @@
 """The embedded server alone, and in the background, by the product's own commands."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -12,6 +13,11 @@ from deer.models import Phase, RunStatus
 from deer.providers.files import FileStore
 from tests.e2e.programs import PATIENCE_S, Programs
 from tests.eventually import eventually
+from tests.scripted import REFUSED_KEY, Call, ScriptedServices, plan_of, research_step
+from tests.scripted.roles import asked_text, researcher
+
+LOOKS_EVERY_S = 1.0
+"""How often the process in the background asks whether it is still needed."""
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
 
@@ -64,6 +70,35 @@ async def test_detached_run_goes_on_in_the_background_while_it_can(programs: Pro
     record = RunStatus.model_validate_json(await store.read_entry("runs/away") or "")
     assert record.phase is Phase.COMPLETED
     assert record.report is not None
+
+
+async def test_a_run_goes_on_in_the_background_beside_a_step_that_needs_attention(
+    programs: Programs, scripted: ScriptedServices
+) -> None:
+    """A refused key holds one step; the process in the background stays for the other, and ends when that is done."""
+
+    def is_free(call: Call) -> bool:
+        return "subject-free" in asked_text(call)
+
+    scripted.scripts["planner"] = plan_of(research_step("subject-held"), research_step("subject-free"))
+    scripted.scripts["researcher"] = lambda call: researcher(call) if is_free(call) else REFUSED_KEY
+    gate = scripted.hold("researcher", where=is_free)
+    code, _, err = programs.run(
+        "starter.py", "research", "Why?", "--detach", "--auto-accept", "--id", "half", settings=scripted.environment()
+    )
+    assert code == 0, err
+    store = FileStore(programs.data_dir / "store")
+
+    async def is_held() -> bool:
+        record = await store.read_entry("runs/half")
+        return record is not None and RunStatus.model_validate_json(record).phase is Phase.NEEDS_ATTENTION
+
+    await eventually(is_held, "a step that needs attention", PATIENCE_S)
+    await asyncio.sleep(LOOKS_EVERY_S * 3)
+    assert works(programs), "a step still works"
+    gate.open()
+    await eventually(lambda: not programs.server, "the end of the background process", PATIENCE_S)
+    assert [call.rounds for call in scripted.log.calls("researcher") if is_free(call)] == [0, 1, 2]
 
 
 async def test_serve_carries_runs_on_until_it_is_stopped(programs: Programs) -> None:
