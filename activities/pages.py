@@ -9,6 +9,7 @@ from temporalio import activity
 
 from activities.failures import translated
 from activities.heartbeats import beating
+from activities.identity import this_call
 from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.evidence import normalised_address
@@ -38,7 +39,9 @@ class PageActivities:
         async with beating():
             with translated():
                 _refuse_domain(request.url, request)
-                source, was_asked = await self._answers.get(entry, FoundSource, lambda: self._read(request.url))
+                source, was_asked = await self._answers.get(
+                    entry, FoundSource, this_call(), lambda: self._read(request.url)
+                )
                 _refuse_domain(source.url, request)  # a redirect may have led elsewhere
                 return ReadReply(source=source, was_paid=was_asked)
 

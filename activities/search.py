@@ -8,6 +8,7 @@ from temporalio import activity
 
 from activities.failures import translated
 from activities.heartbeats import beating
+from activities.identity import this_call
 from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.models import MAX_TITLE_CHARS, SUMMARY_CHARS, FoundSource, Hit, SearchReply, SearchRequest
@@ -46,7 +47,9 @@ class SearchActivities:
         entry = _entry_name(request)
         async with beating():
             with translated():
-                reply, was_asked = await self._answers.get(entry, SearchReply, lambda: self._search(request))
+                reply, was_asked = await self._answers.get(
+                    entry, SearchReply, this_call(), lambda: self._search(request)
+                )
                 return reply.model_copy(update={"was_paid": was_asked})
 
     async def _search(self, request: SearchRequest) -> SearchReply:

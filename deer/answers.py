@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel
@@ -12,6 +12,11 @@ from deer.ports import TextStore
 M = TypeVar("M", bound=BaseModel)
 
 
+class _Kept(BaseModel):
+    asker: str
+    answer: dict[str, Any]  # of the kind that the caller of `get` names
+
+
 class AnsweredOnce:
     """Answers by entry name. Of several who ask the same at once in this process, one asks the outside world."""
 
@@ -19,12 +24,17 @@ class AnsweredOnce:
         self._store = store
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def get(self, entry: str, kind: type[M], ask: Callable[[], Awaitable[M]]) -> tuple[M, bool]:
-        """The answer, and whether it had to be asked for now. Raises what `ask` and the store raise."""
+    async def get(self, entry: str, kind: type[M], asker: str, ask: Callable[[], Awaitable[M]]) -> tuple[M, bool]:
+        """The answer, and whether it was asked for by this `asker`. Raises what `ask` and the store raise.
+
+        A call that is made again after a crash has the same asker, so that what it paid for is counted.
+        """
         lock = self._locks.setdefault(entry, asyncio.Lock())
         async with lock:
             if (known := await self._store.read_entry(entry)) is not None:
-                return kind.model_validate_json(known), False
+                kept = _Kept.model_validate_json(known)
+                return kind.model_validate(kept.answer), kept.asker == asker
             answer = await ask()
-            await self._store.write_entry(entry, answer.model_dump_json())
+            kept = _Kept(asker=asker, answer=answer.model_dump(mode="json"))
+            await self._store.write_entry(entry, kept.model_dump_json())
             return answer, True

@@ -32,7 +32,8 @@ class Outside:
 async def test_of_several_at_once_one_asks(tmp_path: Path) -> None:
     """Parallel steps that want the same get the one answer; only one of them paid for it."""
     outside, answers = Outside(), AnsweredOnce(FileStore(tmp_path))
-    got = await asyncio.gather(*[answers.get("answered/r1/x", FoundSource, outside.ask) for _ in range(5)])
+    askers = [f"s{number}/1" for number in range(5)]
+    got = await asyncio.gather(*[answers.get("answered/r1/x", FoundSource, asker, outside.ask) for asker in askers])
     assert outside.asked == 1
     assert [answer for answer, _ in got] == [ANSWER] * 5
     assert sorted(was_asked for _, was_asked in got) == [False] * 4 + [True]
@@ -41,18 +42,26 @@ async def test_of_several_at_once_one_asks(tmp_path: Path) -> None:
 async def test_another_process_finds_the_answer(tmp_path: Path) -> None:
     """What one worker was told is known to the next; another run's entry is its own."""
     outside = Outside()
-    await AnsweredOnce(FileStore(tmp_path)).get("answered/r1/x", FoundSource, outside.ask)
+    await AnsweredOnce(FileStore(tmp_path)).get("answered/r1/x", FoundSource, "s1/1", outside.ask)
     later = AnsweredOnce(FileStore(tmp_path))
-    assert await later.get("answered/r1/x", FoundSource, outside.ask) == (ANSWER, False)
-    assert await later.get("answered/r2/x", FoundSource, outside.ask) == (ANSWER, True)
+    assert await later.get("answered/r1/x", FoundSource, "s2/1", outside.ask) == (ANSWER, False)
+    assert await later.get("answered/r2/x", FoundSource, "s1/1", outside.ask) == (ANSWER, True)
+
+
+async def test_a_call_that_is_made_again_has_paid_for_its_answer(tmp_path: Path) -> None:
+    """A call whose worker was killed after the answer was kept finds it, and counts it as asked for by itself."""
+    outside = Outside()
+    await AnsweredOnce(FileStore(tmp_path)).get("answered/r1/x", FoundSource, "s1/1", outside.ask)
+    again = await AnsweredOnce(FileStore(tmp_path)).get("answered/r1/x", FoundSource, "s1/1", outside.ask)
+    assert (again, outside.asked) == ((ANSWER, True), 1)
 
 
 async def test_a_failure_is_not_kept(tmp_path: Path) -> None:
     """A request that failed is asked again."""
     outside, answers = Outside(failures=1), AnsweredOnce(FileStore(tmp_path))
     with pytest.raises(ServiceError):
-        await answers.get("answered/r1/x", FoundSource, outside.ask)
-    assert await answers.get("answered/r1/x", FoundSource, outside.ask) == (ANSWER, True)
+        await answers.get("answered/r1/x", FoundSource, "s1/1", outside.ask)
+    assert await answers.get("answered/r1/x", FoundSource, "s1/1", outside.ask) == (ANSWER, True)
 
 
 async def test_long_texts_are_offloaded_and_resolved(tmp_path: Path) -> None:
