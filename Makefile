@@ -39,7 +39,7 @@ help: ## show the targets
 setup: $(SETUP_STAMP) ## build .venv for development (EXTRAS="pdf ..." adds extras)
 
 research: question $(CORE_STAMP) ## research a question: QUESTION="..." [ARGS="--auto-accept ..."]
-	@$(UV) run starter.py research "$$DEER_QUESTION" $(ARGS) || { code=$$?; \
+	@$(UV) run starter.py research $(ARGS) -- "$$DEER_QUESTION" || { code=$$?; \
 		[ $$code -ne 3 ] || echo "The run waits for you and keeps its work; make reports that as Error 3." >&2; exit $$code; }
 
 question:

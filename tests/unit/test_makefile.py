@@ -88,14 +88,14 @@ def test_question_arrives_verbatim(project: Project, question: str, given: str) 
         else project.make("research", QUESTION=question)
     )
     assert result.returncode == 0, result.stderr
-    assert project.calls() == [["run", "starter.py", "research", question]]
+    assert project.calls() == [["run", "starter.py", "research", "--", question]]
     assert not (project.directory / "x").exists()
 
 
-def test_arguments_follow_the_question(project: Project) -> None:
-    """ARGS are split as shell words and come after the question."""
-    project.make("research", "QUESTION=why", "ARGS=--auto-accept --output 'a b.md'")
-    assert project.calls() == [["run", "starter.py", "research", "why", "--auto-accept", "--output", "a b.md"]]
+def test_arguments_are_options_and_the_question_is_none(project: Project) -> None:
+    """ARGS are split as shell words; a question that begins with a dash is a question."""
+    project.make("research", "QUESTION=--why", "ARGS=--auto-accept --output 'a b.md'")
+    assert project.calls() == [["run", "starter.py", "research", "--auto-accept", "--output", "a b.md", "--", "--why"]]
 
 
 def test_missing_question_is_a_usage_error_before_any_work(project: Project) -> None:
