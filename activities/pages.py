@@ -9,7 +9,6 @@ from temporalio import activity
 
 from activities.failures import translated
 from activities.heartbeats import beating
-from activities.identity import this_call
 from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.evidence import normalised_address
@@ -36,12 +35,11 @@ class PageActivities:
         """Read an address; its text goes to the store. The same address in the same run is fetched once."""
         key = hashlib.sha256(normalised_address(request.url).encode()).hexdigest()
         entry = f"answered/{request.run_id}/pages/{key}"
+        asker = f"{activity.info().workflow_run_id}/{activity.info().activity_id}"
         async with beating():
             with translated():
                 _refuse_domain(request.url, request)
-                source, was_asked = await self._answers.get(
-                    entry, FoundSource, this_call(), lambda: self._read(request.url)
-                )
+                source, was_asked = await self._answers.get(entry, FoundSource, asker, lambda: self._read(request.url))
                 _refuse_domain(source.url, request)  # a redirect may have led elsewhere
                 return ReadReply(source=source, was_paid=was_asked)
 

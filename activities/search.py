@@ -8,7 +8,6 @@ from temporalio import activity
 
 from activities.failures import translated
 from activities.heartbeats import beating
-from activities.identity import this_call
 from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.models import MAX_TITLE_CHARS, SUMMARY_CHARS, FoundSource, Hit, SearchReply, SearchRequest
@@ -45,11 +44,10 @@ class SearchActivities:
     async def search_web(self, request: SearchRequest) -> SearchReply:
         """Search once; the same request in the same run is answered from the store, without being paid for."""
         entry = _entry_name(request)
+        asker = f"{activity.info().workflow_run_id}/{activity.info().activity_id}"
         async with beating():
             with translated():
-                reply, was_asked = await self._answers.get(
-                    entry, SearchReply, this_call(), lambda: self._search(request)
-                )
+                reply, was_asked = await self._answers.get(entry, SearchReply, asker, lambda: self._search(request))
                 return reply.model_copy(update={"was_paid": was_asked})
 
     async def _search(self, request: SearchRequest) -> SearchReply:

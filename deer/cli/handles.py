@@ -1,5 +1,6 @@
 """A run as the command line reaches it: a port, and its implementation over Temporal's client."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -163,9 +164,13 @@ class TemporalRun:
         limit: timedelta = QUERY_LIMIT,
     ) -> T:
         try:
-            with rpc_errors_named(self.id):
-                reply: T = await handle.query(name, args=arguments, result_type=answer, rpc_timeout=limit)
-                return reply
+            # The SDK's own limit holds for each of its attempts, of which it may make several.
+            async with asyncio.timeout(limit.total_seconds()):
+                with rpc_errors_named(self.id):
+                    reply: T = await handle.query(name, args=arguments, result_type=answer, rpc_timeout=limit)
+                    return reply
+        except TimeoutError:
+            raise NoServer(f"run {self.id}: no worker answered in time") from None
         except (WorkflowQueryFailedError, WorkflowQueryRejectedError) as error:
             raise Refused(f"run {self.id} is stuck and cannot answer: {error}") from error
 
