@@ -48,7 +48,7 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
     if settings.temporal.embedded:
         for notice in settings.services(documents=wishes.documents is not None).notices:
             printer.say(f"notice: {notice}")
-    async with open_session(settings, runs_worker=not wishes.detach, requires_worker=True) as session:
+    async with open_session(settings, runs_worker=not wishes.detach, requires_worker=True, writes=True) as session:
         if wishes.documents is not None:
             from worker import register_documents
 

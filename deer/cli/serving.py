@@ -19,7 +19,7 @@ from deer.cli.interrupts import beside, say, signals_cancel, signals_stop
 from deer.cli.session import KEEP_CLOSED_RUNS, SERVER_PATIENCE, keep_server, open_session
 from deer.config import Settings
 from deer.devserver import ServerClient, ServerHold, hold_server, recorded_server, spawn_in_own_session
-from deer.errors import DeerError, NoServer, SettingsError
+from deer.errors import NoServer, NotFound, Refused, SettingsError
 from deer.models import Phase
 from deer.temporal import RESEARCH_PHASE, connect, keep_closed_runs
 
@@ -68,7 +68,7 @@ async def run_serve(settings: Settings, until_idle: bool, *, as_json: bool = Fal
     if not settings.temporal.embedded:
         raise SettingsError("serve runs a server of its own; with TEMPORAL_ADDRESS or TEMPORAL_PROFILE run worker.py")
     stop = asyncio.Event()
-    async with open_session(settings, runs_worker=True) as session:
+    async with open_session(settings, runs_worker=True, writes=True) as session:
         assert session.hold is not None, "without an address a session holds the embedded server"
         with signals_stop(stop, session.hold.release):
             said = f"serving {settings.data_dir} at {session.hold.address}, web interface at {session.ui_address}"
@@ -151,12 +151,14 @@ async def _can_go_on(client: Client, run: WorkflowExecution) -> bool:
 
 
 async def _has_steps_at_work(run: TemporalRun) -> bool:
-    """Whether a step works on beside those that need attention. True also when nobody says."""
+    """Whether a step works on beside those that need attention. True also when nobody says, as in a moment."""
     try:
         page = await run.progress("")
         steps = [await run.progress("", step) for step in page.running_steps]
-    except DeerError:
+    except (NoServer, NotFound):
         return True
+    except Refused:
+        return False
     return any(step.phase is not Phase.NEEDS_ATTENTION for step in steps)
 
 

@@ -54,6 +54,7 @@ async def open_session(
     runs_worker: bool,
     starts_server: bool = True,
     requires_worker: bool = False,
+    writes: bool = False,
     work: Work | None = None,
 ) -> AsyncIterator[Session]:
     """Connect a command, for as long as the context lasts.
@@ -63,10 +64,16 @@ async def open_session(
     does `work`, the product's own worker when None.
     With a Temporal address nothing is started; `requires_worker` looks for one first.
 
+    `writes`: what the command begins needs a store that can be written to, which is looked at before anything starts.
+
     Ctrl-C, SIGTERM and a closed terminal end the block: calls in flight finish, a second signal does not wait for
     them. Raises NoServer, and SettingsError when settings cannot be used.
     """
     if settings.temporal.embedded:
+        if writes:
+            from worker import require_writable_store
+
+            await require_writable_store(settings)
         if not starts_server and recorded_server(settings.data_dir) is None:
             raise NoServer(f"no embedded server runs for {settings.data_dir}; start one with: uv run starter.py serve")
         with signals_cancel():  # from before there is a server, which must not be left alone
@@ -93,8 +100,6 @@ async def _require_worker(client: Client) -> None:
 @asynccontextmanager
 async def _embedded_session(settings: Settings, work: Work | None) -> AsyncIterator[Session]:
     store = _store(settings)
-    if work is not None:
-        await _require_writable_store(settings)
     hold = await hold_server(settings.data_dir)
     try:
         with logged_to(settings.data_dir / "worker.log"):
@@ -166,12 +171,6 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
 def _no_worker(client: Client) -> NoServer:
     address = client.service_client.config.target_host
     return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
-
-
-async def _require_writable_store(settings: Settings) -> None:
-    from worker import require_writable_store
-
-    await require_writable_store(settings)
 
 
 def _store(settings: Settings) -> TextStore:
