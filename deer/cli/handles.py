@@ -26,8 +26,9 @@ from deer.models import Phase, ProgressPage, RunStatus, TextRef
 from deer.temporal import RESEARCH_PHASE
 
 QUERY_LIMIT = timedelta(seconds=5)
-PROGRESS_LIMIT = timedelta(seconds=4)
-"""Short of five seconds, since a follower says within five that nobody answers."""
+PROGRESS_LIMIT = timedelta(seconds=2)
+"""Of two such questions in a row, to a step and then to its run, the follower says within five seconds that nobody
+answers."""
 UPDATE_LIMIT = timedelta(seconds=60)
 """Long enough for a worker that is being loaded."""
 
