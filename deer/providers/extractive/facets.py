@@ -209,9 +209,12 @@ def _aspects(topic: str) -> list[Facet]:
 def _related(topic: str, background: Sequence[SourceBrief], phrases: Phrases) -> Iterator[Facet]:
     """Titles of background sources as further facets; without any, the subject by itself."""
     seen: set[str] = set()
+    measures = asked(topic).measures
     for source in background:
         title = " ".join(source.title.split())
-        is_close = overlaps(topic, f"{title} {full(source.text)}") >= _MIN_OVERLAP
+        said = f"{title} {full(source.text)}"
+        gives_measure = not measures or not measures.isdisjoint(terms(said))
+        is_close = gives_measure and overlaps(topic, said) >= _MIN_OVERLAP
         if is_close and title and title.casefold() not in seen and len(seen) < MAX_FACETS - 2:
             seen.add(title.casefold())
             yield Facet(_title(title), focused_query(title, topic))
