@@ -59,6 +59,7 @@ _LIST_OF_SUBJECT = re.compile(
     r"\b(?P<aspects>[\w' -]+(?:, [\w' -]+)*,? and [\w' -]+?)\s+of\s+(?P<subject>[^,?.!;]+)", re.IGNORECASE
 )
 _LIST_AFTER_DE = re.compile(r"(?P<subject>[^，。？的]+)的(?P<aspects>[^，。？的]+(?:[、和与及][^，。？的]+)+)")
+_ASKS_OR_TELLS = re.compile("[谁何哪几了吗]|什么|多少")
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w-]+(?: [A-Z0-9][\w-]*)*")
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|these|those)\b|[它其]", re.IGNORECASE)
 _NEXT_PHRASE = re.compile(r"\s(?:in|on|at|by|for|with|when|if|while|and|or|to|from|during)\s")
@@ -226,7 +227,8 @@ def _related(topic: str, background: Sequence[SourceBrief], phrases: Phrases) ->
 def _subject_words(topic: str) -> str:
     """What a question is about: what stands after "of" or before the last 的, else its names."""
     if is_cjk(topic) and "的" in topic:
-        return _bare(re.split("[在对]", topic.rpartition("的")[0])[0])
+        subject = _bare(re.split("[在对]", topic.rpartition("的")[0])[0])
+        return "" if _ASKS_OR_TELLS.search(subject) else subject
     if match := re.search(r"\b(?:of|about) (?P<subject>[^,?.!;]+)", topic, re.IGNORECASE):
         return _bare(_NEXT_PHRASE.split(match["subject"])[0])
     return " ".join(dict.fromkeys(_NAME.findall(topic)))

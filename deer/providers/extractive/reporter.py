@@ -54,9 +54,10 @@ def write_report(brief: ReporterBrief) -> str:
     if written.has_quotes:
         parts.extend(f"## {heading}\n\n{body}" for heading, body in written.sections)
     else:
+        parts.append(phrases.not_covered)
         looked_for = _looked_for_in_all(brief)
-        parts.extend((phrases.not_covered, phrases.looked_for, _bullets(looked_for)) if looked_for else ())
-        parts.extend(() if looked_for else (phrases.not_covered,))
+        if looked_for and looked_for != [title]:
+            parts.extend((phrases.looked_for, _bullets(looked_for)))
     return "\n\n".join(parts) + "\n"
 
 

@@ -120,6 +120,7 @@ async def test_that_nothing_was_found_is_said_once(
     """The report says once that the question is not covered, and each finding begins with having found nothing."""
     done = await ask(tmp_path / "d", question, colour="# Orlan pots\n\nAn Orlan pot is brown.")
     assert done.report.count(said) == 1
+    assert done.report.count(question) == 1
     assert "cites nothing" not in done.report  # code says that below a report without references
     assert "不引用" not in done.report
     assert str(done.findings[0].summary).startswith(found_nothing)
