@@ -30,6 +30,7 @@ _MEASURED = {
     "loud louder loudest quiet quieter quietest 吵": "noise",
     "tall taller tallest high higher highest": "height",
     "expensive cheap cheaper cheapest costly pay paid price priced": "cost",
+    "cost costs price prices": "cost price",
     "heavy heavier heaviest": "weight",
     "wide wider widest": "width",
     "long longer longest": "length duration",
@@ -52,6 +53,9 @@ _MEASURED = {
 
 _UNITS = {
     "费用 成本 价格": re.compile(r"\d\s?[万亿]?元"),
+    "cost price": re.compile(
+        r"(?:[$€£]|\b(?:EUR|USD|GBP|euros|dollars))\s?\d|\d\s?(?:[$€£]|(?:EUR|USD|GBP|euros?|dollars?)\b)"
+    ),
     "noise 噪声 噪音": re.compile(r"\d\s?dB(?:\([A-Z]\)|\b)|\d\s?分贝"),
     "height 高度": re.compile(r"\d\s?(?:m|metres?|meters?|feet|ft)\b"),
     "weight 重量": re.compile(r"\d\s?(?:kg|g|t|tons?|tonnes?|kilograms?|pounds?|lb)\b"),

@@ -75,10 +75,14 @@ _CJK_LEAD = re.compile(
 
 @dataclass(frozen=True)
 class Facet:
-    """A side of the question: `title` for people, `query` to search with."""
+    """A side of the question: `title` for people, `query` to search with.
+
+    `is_article`: the title is that of a source, which is asked the question.
+    """
 
     title: str
     query: str
+    is_article: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,17 @@ def _sides(topic: str) -> list[Facet]:
 def focused_query(subject: str, aspect: str) -> str:
     """A query that asks an aspect of a subject, which `asked` tells apart by the colon."""
     return f"{subject}{'：' if is_cjk(subject) else ': '}{aspect}" if subject and aspect else subject or aspect
+
+
+def aspect_of_subject(wanted: str, topic: str) -> str:
+    """A query for what somebody wants to know besides a question: those words, asked of the question's subject.
+
+    Words that the subject has already are left out, since they do not tell what is wanted.
+    """
+    subject = _subject_words(topic) or _after_verb(topic) or _bare(topic)
+    of_subject = set(terms(subject))
+    aspect = " ".join(word for word in wanted.split() if of_subject.isdisjoint(terms(word)) or is_cjk(word))
+    return focused_query(subject, aspect) if terms(aspect) else wanted
 
 
 def names_other_side(question: str, query: str, text: str) -> bool:
@@ -216,9 +231,10 @@ def _related(topic: str, background: Sequence[SourceBrief], phrases: Phrases) ->
         said = f"{title} {full(source.text)}"
         gives_measure = not measures or not measures.isdisjoint(terms(said))
         is_close = gives_measure and overlaps(topic, said) >= _MIN_OVERLAP
-        if is_close and title and title.casefold() not in seen and len(seen) < MAX_FACETS - 2:
+        if is_close and terms(title) and title.casefold() not in seen and len(seen) < MAX_FACETS - 2:
             seen.add(title.casefold())
-            yield Facet(_title(title), focused_query(title, topic))
+            short = title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1].rstrip() + "…"
+            yield Facet(short, focused_query(short.removesuffix("…"), topic), is_article=True)
     subject = _subject_words(topic)
     if not seen and subject and len(terms(subject)) < len(terms(topic)):
         yield Facet(phrases.overview.format(subject=subject), subject)

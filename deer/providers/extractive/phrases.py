@@ -17,9 +17,15 @@ class Phrases:
     conclusion: str
     requested: str
     find: str
+    answer_question: str
+    ask_article: str
     compare_findings: str
     join_findings: str
     thought: str
+    what_feedback_does: str
+    nothing_removed: str
+    made_room: str
+    gap: str
     found: str
     found_one: str
     found_in_one: str
@@ -59,10 +65,17 @@ ENGLISH = Phrases(
     conclusion="Figures side by side",
     requested="As requested: {feedback}",
     find="Find what the sources say about: ",
+    answer_question="Find the sentences that answer the question.",
+    ask_article="Find what the source of this title says on the question.",
     compare_findings="Set the findings of the earlier steps side by side and compare their figures.",
     join_findings="Bring the findings of the earlier steps together and compare figures of the same unit.",
     thought="The question is looked at from these sides, taken from its own words and from the titles of the sources "
     "at hand: {facets}.",
+    what_feedback_does="Without a language model, feedback only adds a step for what it asks, or removes a step whose "
+    "title it names; give every other change by `--plan`.",
+    nothing_removed="“{clause}” could not be followed: it does not name one step of the plan, or would leave no step.",
+    made_room="The plan was full, so “{title}” made room.",
+    gap=" ",
     found="{count} sentences of {sources} sources answer this step.",
     found_one="1 sentence of 1 source answers this step.",
     found_in_one="{count} sentences of 1 source answer this step.",
@@ -104,9 +117,15 @@ CHINESE = Phrases(
     conclusion="数据对照",
     requested="按要求补充：{feedback}",
     find="查找资料中关于以下内容的说法：",
+    answer_question="查找能回答问题的句子。",
+    ask_article="查找这个标题的资料对问题的说法。",
     compare_findings="把前面各步的发现并列起来，比较其中的数据。",
     join_findings="汇总前面各步的发现，并比较单位相同的数据。",
     thought="从以下几个方面查找，取自问题本身的用语和现有资料的标题：{facets}。",
+    what_feedback_does="没有语言模型时，修改意见只能按其要求增加步骤，或删除它点名的步骤；其他修改请用`--plan`给出计划。",
+    nothing_removed="“{clause}”无法照办：它没有指明计划中的某一个步骤，或者会使计划没有步骤。",
+    made_room="计划已满，因此去掉了“{title}”。",
+    gap="",
     found="有{sources}个来源中的{count}个句子回答了这一步。",
     found_one="有1个来源中的1个句子回答了这一步。",
     found_in_one="有1个来源中的{count}个句子回答了这一步。",

@@ -6,10 +6,9 @@ from itertools import groupby
 
 from deer.models import Claim, FindingBrief, ReporterBrief, StepStatus, StepType, full
 from deer.providers.extractive.analyst import figures_side_by_side, verified
-from deer.providers.extractive.facets import focused_query
+from deer.providers.extractive.descriptions import asks_article, described_queries
 from deer.providers.extractive.figures import figure_table
 from deer.providers.extractive.phrases import Phrases, phrases_for
-from deer.providers.extractive.planner import description_queries
 from deer.providers.extractive.ranking import TITLE_JOINT, SeenText, answering_claims
 from deer.providers.extractive.repetition import sentences_in, without_repetition
 from deer.providers.extractive.sentences import is_cjk, readable
@@ -125,8 +124,9 @@ def _queries_of(brief: ReporterBrief, finding: FindingBrief) -> list[str]:
     """
     steps = brief.plan.steps if brief.plan else ()
     description = next((step.description for step in steps if step.id == finding.step_id), "")
-    queries = description_queries(description, brief.locale)
-    return [] if focused_query(finding.title, brief.question) in queries else queries
+    if asks_article(description, brief.locale):
+        return []
+    return described_queries(finding.title, description, brief.question, brief.locale)
 
 
 def _looked_for_in_all(brief: ReporterBrief) -> list[str]:
