@@ -152,7 +152,7 @@ class OpenRun:
     @workflow.signal(description="Answer a question of the coordinator. Input: text or {text}.")
     def answer(self, value: Any = None) -> None:
         """Answer what the run asked."""
-        self._take_signal("answer", lambda: self._state.take_answer(value))
+        self._take_signal("answer", lambda: self._take_answer(value))
 
     @workflow.signal(description="Control the run. Input: {action, step_id, step, budget}.")
     async def control(self, value: Any = None) -> None:
@@ -174,11 +174,12 @@ class OpenRun:
     @workflow.update(name="answer", description="Answer a question of the coordinator: text or {text}.")
     def answer_now(self, value: Any = None) -> str:
         """Answer what the run asked."""
-        return self._take_update(lambda: self._state.take_answer(value))
+        return self._take_update(lambda: self._take_answer(value))
 
     @answer_now.validator
     def _check_answer(self, value: Any = None) -> None:
-        self._check_update(lambda: self._state.take_answer(value))
+        self._check_update(lambda: flow.check_answer(self._state))
+        self._check_update(lambda: messages.parse_answer(value))
 
     @workflow.update(name="control", description="Control the run: {action, step_id, step, budget}.")
     async def control_now(self, value: Any = None) -> str:
@@ -242,6 +243,9 @@ class OpenRun:
                 await self._tell(child, messages.Command.RETRY)
         self._show()
         return "what was held goes on"
+
+    def _take_answer(self, value: object) -> str:
+        return flow.take_answer(self._state, workflow.now(), messages.parse_answer(value))
 
     async def _tell(self, child: ChildWorkflowHandle[Step, Any], command: messages.Command) -> None:
         try:

@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from deer.errors import ServiceError
     from deer.models import (
         CancelRunRequest,
+        ClarifyingQuestion,
         CoordinateRequest,
         DeadlinePolicy,
         FinishReportRequest,
@@ -99,13 +100,24 @@ class Research(OpenRun):
     # The stations of the story
 
     async def _coordinate(self) -> None:
-        """Small talk gets an answer; a question goes to the planner."""
+        """Small talk gets an answer; a question goes to the planner, once it is clear where that is asked for."""
         if self._bad_request is not None:
             raise RunFailed(f"the request cannot be taken: {self._bad_request}")
-        self._enter(Phase.COORDINATING)
-        brief = flow.coordinator_brief(self._state, workflow.now().date())
-        decision = await self._ask(ModelActivities.coordinate, CoordinateRequest(brief=brief), "coordinator")
-        self._state.take_decision(workflow.now(), decision)
+        while True:
+            self._enter(Phase.COORDINATING)
+            brief = flow.coordinator_brief(self._state, workflow.now().date())
+            decision = await self._ask(ModelActivities.coordinate, CoordinateRequest(brief=brief), "coordinator")
+            flow.take_decision(self._state, workflow.now(), decision)
+            if decision.question is None:
+                return
+            await self._clarify(decision.question)
+
+    async def _clarify(self, question: ClarifyingQuestion) -> None:
+        """Wait, as long as it takes, until a person has answered the coordinator."""
+        await self._save_as(Phase.CLARIFYING, question.with_options)
+        flow.open_question(self._state, question)
+        self._show()
+        await workflow.wait_condition(lambda: self._state.asked is None)
 
     async def _look_around(self) -> None:
         """One search before the plan is made; without it the plan is made all the same."""
@@ -113,7 +125,7 @@ class Research(OpenRun):
         if not request.look_around or not flow.can_search(self._state):
             return
         self._enter(Phase.LOOKING_AROUND)
-        query = "; ".join(self._state.topics)[:MAX_BACKGROUND_QUERY_CHARS]
+        query = " ".join("; ".join(self._state.topics).split())[:MAX_BACKGROUND_QUERY_CHARS]
         search = SearchRequest(
             run_id=self._state.id,
             query=query,

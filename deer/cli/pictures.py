@@ -43,6 +43,11 @@ def plan_table(plan: PlanStatus, *, with_status: bool) -> Table:
     return table
 
 
+def question_text(question: str) -> Text:
+    """What a run asks, with the answers that it offers below it."""
+    return Text(_readable(question), "bold")
+
+
 def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) -> Group:
     """Everything about a run on one page, as `show` prints it."""
     parts: list[RenderableType] = [_head(status)]

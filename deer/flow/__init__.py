@@ -8,6 +8,7 @@ from deer.flow.briefs import (
     reporter_brief,
     step_brief,
 )
+from deer.flow.coordination import check_answer, open_question, take_answer, take_decision
 from deer.flow.holds import check_control, check_step_report, hold, take_control, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
@@ -20,12 +21,14 @@ __all__ = [
     "RunState",
     "StepProgress",
     "can_search",
+    "check_answer",
     "check_control",
     "check_step_report",
     "coordinator_brief",
     "finding_briefs",
     "hold",
     "judge_brief",
+    "open_question",
     "outcome_of",
     "picture",
     "plan_from_draft",
@@ -36,6 +39,8 @@ __all__ = [
     "reporter_brief",
     "status_of",
     "step_brief",
+    "take_answer",
     "take_control",
+    "take_decision",
     "take_step_report",
 ]

@@ -11,10 +11,11 @@ from deer.flow.plans import plan_from_draft, ready_steps
 from deer.messages import Decision, Review
 from deer.models import (
     CheckedClaim,
+    Clarification,
+    ClarifyingQuestion,
     Finding,
     FinishedReport,
     HandOff,
-    HandOffDecision,
     Phase,
     Plan,
     PlanDraft,
@@ -66,6 +67,9 @@ class RunState(BaseModel):
     reason: str | None = None
     locale: str = "en-US"
     topics: tuple[str, ...] = ()
+    asked: ClarifyingQuestion | None = None
+    """What the coordinator asks and nobody has answered yet."""
+    clarifications: tuple[Clarification, ...] = ()
     answer: str | None = None
     round: int = 0
     plan: Plan | None = None
@@ -122,21 +126,6 @@ class RunState(BaseModel):
     def spend(self, usage: Usage) -> None:
         """Count what a call cost."""
         self.usage = self.usage + usage
-
-    # Coordinator
-
-    def take_decision(self, at: datetime, decision: HandOffDecision) -> None:
-        """Answer at once, or hand over to the planner. A locale in the request beats the coordinator's."""
-        self.spend(decision.usage)
-        if self.request.locale is None:
-            self.locale = decision.locale
-        if decision.answer is not None:
-            self.answer = decision.answer
-            self.hand_off(at, "coordinator", "person", "answered without research")
-            return
-        self.topics = decision.topics
-        reason = "; ".join(decision.topics)
-        self.hand_off(at, "coordinator", "planner", f"research: {reason}"[:MAX_ENTRY_CHARS])
 
     def enter(self, phase: Phase) -> None:
         """Go into a phase; while the run is held, it is the phase that comes after the hold."""
@@ -259,10 +248,6 @@ class RunState(BaseModel):
         """The deadline passed, and the request says that this accepts the plan."""
         self.review = ReviewState.APPROVED
         self.hand_off(at, "review", "research team", "accepted: nobody answered before the deadline")
-
-    def take_answer(self, value: object) -> str:
-        """Take the answer to a question of the coordinator. Raises Refused: this version asks none."""
-        raise Refused("the run has asked nothing")
 
     # Steps
 

@@ -3,6 +3,8 @@
 from deer.models.briefs import (
     AnyBrief,
     Brief,
+    Clarification,
+    ClarifyingQuestion,
     CoordinatorBrief,
     FindingBrief,
     JudgeBrief,
@@ -75,6 +77,7 @@ from deer.models.plan import (
     StepType,
 )
 from deer.models.request import (
+    DEFAULT_CLARIFICATION_ROUNDS,
     LOCALE_PATTERN,
     MAX_QUESTION_CHARS,
     RUN_ID_PATTERN,
@@ -112,6 +115,7 @@ from deer.models.texts import (
 )
 
 __all__ = [
+    "DEFAULT_CLARIFICATION_ROUNDS",
     "INLINE_TEXT_BYTES",
     "LOCALE_PATTERN",
     "MAX_QUESTION_CHARS",
@@ -132,6 +136,8 @@ __all__ = [
     "CheckClaimsRequest",
     "CheckedClaim",
     "Claim",
+    "Clarification",
+    "ClarifyingQuestion",
     "CoordinateRequest",
     "CoordinatorBrief",
     "DeadlinePolicy",
