@@ -26,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
         RejectedReply,
         ReportRequest,
         ReportStyle,
+        Role,
         RunOutcome,
         SearchRequest,
         StepOutcome,
@@ -157,7 +158,7 @@ class Research(OpenRun):
             except ServiceError as error:
                 self._lack_plan(f"the planner could not be asked: {error}")
                 return
-            self._state.spend(reply.usage)
+            self._state.spend(reply.usage, Role.PLANNER)
             if reply.draft is not None:
                 self._state.propose(workflow.now(), reply.draft, "planner")
                 return
@@ -261,6 +262,7 @@ class Research(OpenRun):
                 outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
         finally:
             self._children.pop(step.id, None)
+        self._state.spend(outcome.usage, brief.role)
         self._state.end_step(workflow.now(), step.id, outcome)
 
     async def _another_round(self) -> bool:
@@ -275,7 +277,7 @@ class Research(OpenRun):
                 self._state.has_gaps = True
                 self._notice("judge_failed", reason=error)
                 return False
-            self._state.spend(verdict.usage)
+            self._state.spend(verdict.usage, Role.JUDGE)
             if verdict.draft is not None:
                 self._state.propose(workflow.now(), verdict.draft, "judge")
                 return True
@@ -309,7 +311,7 @@ class Research(OpenRun):
             reply = await self._call(
                 ModelActivities.write_report, ReportRequest(brief=brief), policies.MODEL, "reporter"
             )
-            self._state.spend(reply.usage)
+            self._state.spend(reply.usage, Role.REPORTER)
             written = reply.text
             if not reply.was_cut:
                 break
@@ -334,6 +336,7 @@ class Research(OpenRun):
             locale=self._state.locale,
             title=self._state.title(),
             notes=self._state.gaps(),
+            appendix=flow.spending_section(self._state),
         )
         finished = await self._keep(ReportActivities.finish_report, request, "check the citations")
         self._state.take_report(workflow.now(), finished)

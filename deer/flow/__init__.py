@@ -12,6 +12,7 @@ from deer.flow.coordination import check_answer, open_question, take_answer, tak
 from deer.flow.holds import check_control, check_step_report, hold, take_control, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
+from deer.flow.spending import spending_section
 from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
@@ -37,6 +38,7 @@ __all__ = [
     "ready_steps",
     "references_of",
     "reporter_brief",
+    "spending_section",
     "status_of",
     "step_brief",
     "take_answer",

@@ -5,7 +5,7 @@ from datetime import datetime
 from deer.errors import Refused
 from deer.flow.state import MAX_ENTRY_CHARS, RunState
 from deer.messages import Answer
-from deer.models import Clarification, ClarifyingQuestion, HandOffDecision, Phase
+from deer.models import Clarification, ClarifyingQuestion, HandOffDecision, Phase, Role
 
 
 def take_decision(state: RunState, at: datetime, decision: HandOffDecision) -> None:
@@ -13,7 +13,7 @@ def take_decision(state: RunState, at: datetime, decision: HandOffDecision) -> N
 
     Once a person has answered, what they asked and answered is the topic, and not what the coordinator makes of it.
     """
-    state.spend(decision.usage)
+    state.spend(decision.usage, Role.COORDINATOR)
     if state.request.locale is None:
         state.locale = decision.locale
     if decision.question is not None:

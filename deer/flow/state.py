@@ -22,6 +22,7 @@ from deer.models import (
     PlanRules,
     ProgressEntry,
     ResearchRequest,
+    Role,
     SearchReply,
     Source,
     Step,
@@ -93,6 +94,8 @@ class RunState(BaseModel):
     handoffs: tuple[HandOff, ...] = ()
     notices: tuple[str, ...] = ()
     usage: Usage = Usage()
+    spent_by: dict[Role, Usage] = {}
+    """What each role spent of it, in the order in which they first spent something."""
     entries: tuple[ProgressEntry, ...] = ()
     entries_dropped: int = 0
 
@@ -123,9 +126,11 @@ class RunState(BaseModel):
             self.notices = (*self.notices, text)
             self.record(at, text)
 
-    def spend(self, usage: Usage) -> None:
-        """Count what a call cost."""
+    def spend(self, usage: Usage, role: Role | None = None) -> None:
+        """Count what a call cost; without `role` it is the run's own."""
         self.usage = self.usage + usage
+        if role is not None and usage != Usage():
+            self.spent_by[role] = self.spent_by.get(role, Usage()) + usage
 
     def enter(self, phase: Phase) -> None:
         """Go into a phase; while the run is held, it is the phase that comes after the hold."""
@@ -274,12 +279,11 @@ class RunState(BaseModel):
         return ready
 
     def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
-        """Take over what a step brought, its sources under the ids that the run knows them by."""
+        """Take over what a step brought but its spending, its sources under the ids that the run knows them by."""
         self.sources.merge(outcome.sources)
         progress = self.steps[step_id]
         progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
         progress.claims = tuple(self._under_first_id(claim) for claim in outcome.claims)
-        self.spend(outcome.usage)
         for text in outcome.notices:
             self.notice(at, text)
         self.release(step_id)

@@ -51,7 +51,6 @@ from deer.models.chat import (
     ChatReply,
     OutputSchema,
     RawToolCall,
-    Role,
     Speaker,
     ToolSpec,
 )
@@ -85,8 +84,10 @@ from deer.models.request import (
     ReportStyle,
     ResearchRequest,
 )
+from deer.models.roles import Role
 from deer.models.run import (
     RESEARCH_PHASE,
+    Counts,
     HandOff,
     Phase,
     PlanStatus,
@@ -95,6 +96,7 @@ from deer.models.run import (
     ReportStatus,
     RunOutcome,
     RunStatus,
+    RunUsage,
     SourceStatus,
     StepStatusView,
     Usage,
@@ -140,6 +142,7 @@ __all__ = [
     "ClarifyingQuestion",
     "CoordinateRequest",
     "CoordinatorBrief",
+    "Counts",
     "DeadlinePolicy",
     "DraftStep",
     "Finding",
@@ -181,6 +184,7 @@ __all__ = [
     "Role",
     "RunOutcome",
     "RunStatus",
+    "RunUsage",
     "SaveRunReply",
     "SaveRunRequest",
     "SearchReply",

@@ -5,10 +5,10 @@ Texts may be references while a brief travels in history; activities resolve the
 
 from datetime import date
 
-from deer.models.chat import Role
 from deer.models.evidence import CheckedClaim
 from deer.models.plan import Plan, Step, StepStatus
 from deer.models.request import ReportStyle
+from deer.models.roles import Role
 from deer.models.texts import Model, StoredText
 
 

@@ -239,6 +239,8 @@ class FinishReportRequest(Model):
     title: str
     notes: tuple[str, ...] = ()
     """Sentences that the reader must find in the report, such as which steps failed."""
+    appendix: str = ""
+    """Markdown of code's own making, put after the references as it is; empty for none."""
 
 
 class FinishedReport(Model):

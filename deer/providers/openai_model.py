@@ -61,6 +61,7 @@ class OpenAIModel:
         self._secrets = (key,) if key else ()
         self._timeout = timeout
         self._prices = (input_price or 0.0, output_price or 0.0)
+        self._has_price = input_price is not None or output_price is not None
         self._extra = dict(extra or {})
         self._dialect = Dialect()
         self._naming = asyncio.Lock()
@@ -96,9 +97,10 @@ class OpenAIModel:
         usage = reply.usage
         input_price, output_price = self._prices
         cost = (usage.input_tokens * input_price + usage.output_tokens * output_price) / _TOKENS_PER_PRICE
-        return reply.model_copy(
-            update={"usage": usage.model_copy(update={"cost_usd": cost}), "model": reply.model or model}
-        )
+        name = reply.model or model
+        unpriced = 0 if self._has_price else usage.model_calls
+        spent = usage.model_copy(update={"cost_usd": cost, "models": (name,), "unpriced_calls": unpriced})
+        return reply.model_copy(update={"usage": spent, "model": name})
 
     async def _model_name(self) -> str:
         async with self._naming:

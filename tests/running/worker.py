@@ -51,17 +51,19 @@ async def research_worker(
     *,
     cached_workflows: int = 100,
     task_queue: str = "",
+    prices: tuple[float | None, float | None] = (None, None),
 ) -> AsyncIterator[Runs]:
     """A worker on a task queue of its own, or on that of one before it, with its store under `directory`.
 
     `pages` is handed in because its processes take a second to start, and serve many workers.
-    `cached_workflows` 0 replays every workflow from its history at each task.
+    `cached_workflows` 0 replays every workflow from its history at each task. `prices` are those of the model, for
+    tokens read and written.
     """
     store = FileStore(directory / "store")
     documents = StoredDocuments(store)
     async with AsyncExitStack() as open_connections:
         model = await open_connections.enter_async_context(
-            aclosing(OpenAIModel("scripted", services.model_url, MODEL_KEY, SERVICE_TIMEOUT))
+            aclosing(OpenAIModel("scripted", services.model_url, MODEL_KEY, SERVICE_TIMEOUT, *prices))
         )
         engine = await open_connections.enter_async_context(
             aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
