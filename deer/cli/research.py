@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
-from deer.cli.exits import CALL, ExitCode, Unfinished, exit_of_phase
+from deer.cli.exits import CALL, CALL_WORKER, ExitCode, Unfinished, exit_of_phase
 from deer.cli.following import Follower, Patience
 from deer.cli.handles import RunHandle, TemporalRun
 from deer.cli.pictures import plan_table, temporal_page, ways_on
@@ -142,7 +142,7 @@ def show_outcome(status: RunStatus, settings: Settings, printer: Printer, output
 
 def no_worker_hint(session: Session) -> str:
     """How to get a worker for this deployment."""
-    return f"carry the run on with: {CALL} serve" if session.embedded else "start a worker with: uv run worker.py"
+    return f"carry the run on with: {CALL} serve" if session.embedded else f"start a worker with: {CALL_WORKER}"
 
 
 async def _next_stop(run: RunHandle, follower: Follower, session: Session, printer: Printer) -> RunStatus:
