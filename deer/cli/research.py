@@ -184,7 +184,7 @@ def _say_how_to_go_on(status: RunStatus, printer: Printer) -> None:
     if status.phase is Phase.AWAITING_REVIEW and status.plan is not None:
         printer.out.print(plan_table(status.plan, with_status=False))
     if status.phase is Phase.CLARIFYING and status.reason:
-        printer.out.print(question_text(status.reason))
+        printer.out.print(question_text(status.reason), soft_wrap=not printer.out.is_terminal)
     for line in ways_on(status):
         printer.raw(line)
 
