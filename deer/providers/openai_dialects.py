@@ -116,7 +116,7 @@ class Dialect:
         self, refusal: Refusal, request: ChatRequest, extra: Mapping[str, Any]
     ) -> "Dialect | None":  # Any: as above
         """The next simpler dialect after a refusal of this request; None when it is about something else."""
-        if refusal.status not in _MAY_BE_ABOUT_DIALECT:
+        if refusal.status not in _MAY_BE_ABOUT_DIALECT or refusal.is_about_length:
             return None
         is_unable = bool(_UNABLE.search(refusal.text))
         if refusal.status in _STATUSES_OF_OTHER_ERRORS and not (is_unable and refusal.message):

@@ -68,6 +68,11 @@ class Refusal:
         words = error if isinstance(error, str) else str(error or "")
         return "" if words.lstrip().startswith("<") else words  # a gateway's web page says nothing to a person
 
+    @property
+    def is_about_length(self) -> bool:
+        """Whether the endpoint says that the request is too long, naming perhaps what all is in it."""
+        return self.status in (200, 400, 413, 422) and (self.status == 413 or self.says(_TOO_LONG))
+
     def says(self, words: Iterable[str]) -> bool:
         """Whether the endpoint used one of these words."""
         return any(word in self.text for word in words)
@@ -156,7 +161,7 @@ def _kind_of(refusal: Refusal) -> FailureKind:
         return FailureKind.KEY_REFUSED
     if status == 404:
         return FailureKind.UNKNOWN_MODEL
-    if status == 413 or (status in (200, 400, 422) and refusal.says(_TOO_LONG)):
+    if refusal.is_about_length:
         return FailureKind.TOO_LONG
     if status == 429:
         return FailureKind.RATE_LIMITED

@@ -168,6 +168,7 @@ async def test_text_stays_text_where_tools_are_told_in_words() -> None:
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'",
         "messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
         "tools.0.function.parameters: nothing wrong, the harmless words of a refusal",
+        "tool_calls[0].id: Invalid value, must be followed by the reply to it",
     ],
 )
 async def test_complaints_about_the_conversation_are_no_lack_of_tools(message: str) -> None:
@@ -275,6 +276,16 @@ async def test_a_real_fault_is_told_after_one_request() -> None:
     async with endpoint(always(refusal(400, "messages: at least one is empty"))) as (model, server):
         with pytest.raises(ServiceError, match="at least one is empty"):
             await model.complete(request(output=PLAN, messages=(SYSTEM, USER)))
+    assert len(server.asked) == 1
+
+
+async def test_a_request_that_is_too_long_is_no_lack_of_a_feature() -> None:
+    """What endpoints count up when a request is too long is not refused by them."""
+    message = "This model's maximum context length is only 8192 tokens (8000 in the messages, 900 in the functions)."
+    async with endpoint(always(refusal(400, message))) as (model, server):
+        with pytest.raises(ServiceError) as caught:
+            await model.complete(IN_LOOP)
+    assert caught.value.kind is FailureKind.TOO_LONG
     assert len(server.asked) == 1
 
 
