@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.reports import ReportActivities
     from activities.search import SearchActivities
     from deer.errors import InvalidInput, ServiceError
-    from deer.evidence import SourceRegister
+    from deer.evidence import SourceRegister, shown_source
     from deer.flow import MAX_ENTRY_CHARS
     from deer.messages import Command, StepReport, parse_command
     from deer.models import (
@@ -148,13 +148,14 @@ class Step:
         if self._has_not_searched():
             self._tell("never_searched")
         claims = await self._check(finding.claims)
-        return self._outcome(StepStatus.DONE, finding=finding, claims=claims)
+        return self._outcome(StepStatus.DONE, finding=finding.model_copy(update={"claims": ()}), claims=claims)
 
     async def _check(self, claims: Sequence[Claim]) -> tuple[CheckedClaim, ...]:
         """Look up the quotes of a finding; what could not be looked up counts as unverified."""
         if not claims:
             return ()
         known = SourceRegister(prefix="")
+        known.merge(shown_source(brief) for brief in self._request.brief.background)
         known.merge(self._request.sources)
         known.merge(self._sources.all())
         request = CheckClaimsRequest(claims=tuple(claims), sources=known.named_in(claims))

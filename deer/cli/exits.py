@@ -1,9 +1,11 @@
 """How a command ends: an exit code, and for errors one line on standard error."""
 
+import os
 import sys
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
+from shutil import which
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,18 @@ if TYPE_CHECKING:
     from deer.models import Phase
 
 PROGRAM = "starter.py"
-CALL = f"uv run {PROGRAM}"
+
+
+def _uv_run() -> str:
+    """How a person runs a program of the checkout: with their own uv, else with the one in the environment."""
+    own = str(Path(sys.prefix) / "bin")  # `uv run` puts it on the PATH, on which the person's shell does not have it
+    path = os.pathsep.join(part for part in os.environ.get("PATH", "").split(os.pathsep) if part != own)
+    return "uv run" if which("uv", path=path) or not Path(own, "uv").exists() else ".venv/bin/uv run"
+
+
+CALL = f"{_uv_run()} {PROGRAM}"
 """How a person calls the program from the checkout, for lines that say what to type."""
+CALL_WORKER = f"{_uv_run()} worker.py"
 
 
 class ExitCode(IntEnum):

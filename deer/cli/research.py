@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
-from deer.cli.exits import CALL, ExitCode, Unfinished, exit_of_phase
+from deer.cli.exits import CALL, CALL_WORKER, ExitCode, Unfinished, exit_of_phase
 from deer.cli.following import Follower, Patience
 from deer.cli.handles import RunHandle, TemporalRun
 from deer.cli.pictures import plan_table, temporal_page, ways_on
@@ -48,7 +48,7 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
     if settings.temporal.embedded:
         for notice in settings.services(documents=wishes.documents is not None).notices:
             printer.say(f"notice: {notice}")
-    async with open_session(settings, runs_worker=not wishes.detach, requires_worker=True) as session:
+    async with open_session(settings, runs_worker=not wishes.detach, requires_worker=True, writes=True) as session:
         if wishes.documents is not None:
             from worker import register_documents
 
@@ -142,7 +142,7 @@ def show_outcome(status: RunStatus, settings: Settings, printer: Printer, output
 
 def no_worker_hint(session: Session) -> str:
     """How to get a worker for this deployment."""
-    return f"carry the run on with: {CALL} serve" if session.embedded else "start a worker with: uv run worker.py"
+    return f"carry the run on with: {CALL} serve" if session.embedded else f"start a worker with: {CALL_WORKER}"
 
 
 async def _next_stop(run: RunHandle, follower: Follower, session: Session, printer: Printer) -> RunStatus:

@@ -342,11 +342,15 @@ class RunState(BaseModel):
         """What the background search found."""
         return tuple(source for source in self.sources.all() if source.id.startswith("b-"))
 
-    def sources_named_to(self, step: Step) -> tuple[Source, ...]:
-        """The sources that a step is told of: those of the background and of the findings that it builds on."""
+    def sources_behind(self, step: Step) -> tuple[Source, ...]:
+        """What the findings that a step builds on may name: what those steps saw, and what their claims rest on."""
         claims = [claim for step_id in step.depends_on for claim in self.steps[step_id].claims]
-        named = (*self.background(), *self.sources.named_in(claims))
-        return tuple({source.id: source for source in named}.values())
+        seen = tuple(f"{step_id}-" for step_id in step.depends_on)
+        sources = [
+            *(source for source in self.sources.all() if any(known.startswith(seen) for known in source.known_ids)),
+            *self.sources.named_in(claims),
+        ]
+        return tuple({source.id: source.for_checking() for source in sources}.values())
 
     def gaps(self) -> tuple[str, ...]:
         """What a reader must be told is missing, a sentence each."""

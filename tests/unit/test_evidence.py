@@ -47,7 +47,7 @@ def test_one_address_is_one_source_of_a_step() -> None:
     again = register.add(found("http://ex.test/a/", "whole", read=True))
     other = register.add(found("https://ex.test/b"))
     assert (first.id, again.id, other.id) == ("s2-1", "s2-1", "s2-2")
-    assert again.texts == ("short", "whole")
+    assert again.seen == ("whole", "short")
     assert again.read
     assert again.url == "https://ex.test/a"
 
@@ -63,7 +63,7 @@ def test_a_merged_source_keeps_the_first_id_and_every_alias() -> None:
     assert [s.id for s in register.all()] == ["b-1", "s1-2"]
     known = register.get("s1-1")
     assert known is not None
-    assert (known.id, known.read, known.texts) == ("b-1", True, ("seen around", "read in s1"))
+    assert (known.id, known.read, known.seen) == ("b-1", True, ("read in s1", "seen around"))
     assert register.get("s9-9") is None
 
 

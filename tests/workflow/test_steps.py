@@ -168,6 +168,27 @@ async def test_a_step_may_quote_what_the_steps_before_it_read(runs: Runs, script
     assert checks == [Check.VERIFIED, Check.UNVERIFIED, Check.UNVERIFIED]
 
 
+async def test_a_step_may_quote_a_source_that_only_a_summary_names(runs: Runs, scripted: ScriptedServices) -> None:
+    """A step that ends in plain text claims nothing; the next step may quote what it saw all the same."""
+    searched = call_tool("web_search", query="facts on subject-a1")
+    scripted.scripts["researcher"] = (searched, Text("The value was measured [s1-1]."))
+    quote = "the measured value of subject-a1"
+    claim = {"text": "It was measured.", "source_id": "s1-1", "quote": quote}
+    scripted.scripts["analyst"] = call_tool("submit_finding", summary="Compared.", claims=[claim])
+    scripted.setup.results = lambda query: [
+        {
+            "title": query,
+            "url": f"{scripted.url}/page/{query.split()[-1]}",
+            "content": f"It gives {quote}.",
+            "score": 1.0,
+        }
+    ]
+    status = await runs.complete()
+    assert status.report
+    [checked] = status.report.claims
+    assert (checked.check, checked.source_id) == (Check.VERIFIED, "s1-1")
+
+
 async def test_two_steps_that_read_one_page_name_one_source(runs: Runs, scripted: ScriptedServices) -> None:
     """The claims of parallel steps name a page that both read by one id, which is among the sources."""
     scripted.scripts["planner"] = plan_of(
