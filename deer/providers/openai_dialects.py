@@ -65,6 +65,8 @@ _UNABLE = re.compile(
     r"available|valid)|\binvalid|\bextra\b|\brequires? |\binstead\b|that support|\bmust be\b|\bshould be\b|"
     r"\bonly\b|deprecated"
 )
+# The words for statuses that mostly mean something else: a service that is "not available" may be so again.
+_CLEARLY_UNABLE = re.compile(r"(\bnot|n't|\bun|\bthat) ?-?(be )?(support|implement|enabl)|\brequires? |must alternate")
 _OUTPUT = re.compile(r"response[_ ]format|json[_ ]schema|json[_ ]object|structured output|guided|grammar")
 _CHOICE = re.compile(r"tool[_ ]choice")
 _TOOLS = re.compile(
@@ -118,9 +120,10 @@ class Dialect:
         """The next simpler dialect after a refusal of this request; None when it is about something else."""
         if refusal.status not in _MAY_BE_ABOUT_DIALECT or refusal.is_about_length:
             return None
-        is_unable = bool(_UNABLE.search(refusal.text))
-        if refusal.status in _STATUSES_OF_OTHER_ERRORS and not (is_unable and refusal.message):
+        mostly_means_another = refusal.status in _STATUSES_OF_OTHER_ERRORS
+        if mostly_means_another and not (refusal.message and _CLEARLY_UNABLE.search(refusal.text)):
             return None
+        is_unable = mostly_means_another or bool(_UNABLE.search(refusal.text))
         return next(self._steps_down(refusal.text, request, extra, is_unable=is_unable), None)
 
     def after_answer(self, request: ChatRequest, reply: ChatReply, reasoning_field: str | None) -> "Dialect":
@@ -139,7 +142,8 @@ class Dialect:
     def _steps_down(
         self, said: str, request: ChatRequest, extra: Mapping[str, Any], *, is_unable: bool
     ) -> Iterator["Dialect"]:
-        yield from self._simpler_stream(said)
+        if is_unable:
+            yield from self._simpler_stream(said)
         yield from self._simpler_tools(said, request, is_unable=is_unable)
         yield from self._simpler_output(said, request, is_unable=is_unable)
         if is_unable:

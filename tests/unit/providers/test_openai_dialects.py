@@ -217,6 +217,7 @@ ROLES = [
     (400, "Developer instruction is not enabled for models/gemma-3-4b-it", ["user"]),
     (400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", ["user"]),
     (400, "Conversation roles must alternate user/assistant/user/assistant/...", ["user"]),
+    (500, "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...", ["user"]),
     (400, "'system' is not one of the roles of this model, use 'developer'; role system", ["developer", "user"]),
 ]
 
@@ -276,6 +277,16 @@ async def test_a_real_fault_is_told_after_one_request() -> None:
     async with endpoint(always(refusal(400, "messages: at least one is empty"))) as (model, server):
         with pytest.raises(ServiceError, match="at least one is empty"):
             await model.complete(request(output=PLAN, messages=(SYSTEM, USER)))
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("message", ["stream error: the model is not available", "tools: connection lost", "oops"])
+async def test_a_server_that_fails_is_no_lack_of_a_feature(message: str) -> None:
+    """A 500 that names a feature without saying that it is missing is a failure, to be tried again as it was."""
+    async with endpoint(always(refusal(500, message))) as (model, server):
+        with pytest.raises(ServiceError) as caught:
+            await model.complete(IN_LOOP)
+    assert (caught.value.kind, caught.value.retryable) == (FailureKind.UNAVAILABLE, True)
     assert len(server.asked) == 1
 
 
