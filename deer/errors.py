@@ -24,14 +24,19 @@ class SettingsError(DeerError):
     """A setting has a value that is not allowed, is missing, or is unknown. Retrying does not help."""
 
 
+MAX_COMPLAINT_CHARS = 600
+
+
 class InvalidInput(DeerError):
     """Text from a person or a model breaks a rule.
 
-    `field` is a dotted path into what was given (`steps.2.title`), empty for the whole.
+    `field` is a dotted path into what was given (`steps.2.title`), empty for the whole. The message may quote what was
+    given and is cut: a notice or an update's answer must not grow with it.
     """
 
     def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(f"{field}: {message}" if field else message)
+        told = f"{field}: {message}" if field else message
+        super().__init__(told if len(told) <= MAX_COMPLAINT_CHARS else f"{told[: MAX_COMPLAINT_CHARS - 1]}…")
         self.field = field
 
 

@@ -71,7 +71,8 @@ def run_and_report(arguments: Sequence[str]) -> int:
     try:
         return int(get_command(app).main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False) or 0)
     except typer.TyperException as error:
-        return _report(f"{error.format_message()} (see: {CALL} --help)", error.exit_code)
+        dashed = " what begins with a dash and is no option goes after --" if "No such option" in error.message else ""
+        return _report(f"{error.format_message()}{dashed} (see: {CALL} --help)", error.exit_code)
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except DeerError as error:

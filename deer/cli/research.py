@@ -14,7 +14,7 @@ from deer.cli.handles import RunHandle, TemporalRun
 from deer.cli.pictures import plan_table, temporal_page, ways_on
 from deer.cli.printing import LineDisplay, LiveDisplay, Printer
 from deer.cli.reading import read_status, wait_until_closed
-from deer.cli.reports import report_path, save_text, with_path
+from deer.cli.reports import check_output, report_path, save_text, with_path
 from deer.cli.reviewing import review_at_terminal
 from deer.cli.serving import launch_background_serve
 from deer.cli.session import Session, open_session
@@ -43,6 +43,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
     printer = Printer(as_json=wishes.as_json)
     settings = load_settings()
     run_id = check_run_id(wishes.run_id) if wishes.run_id is not None else new_run_id(datetime.now(UTC).date())
+    if wishes.output is not None:
+        check_output(wishes.output)
     words = read_question(question, sys.stdin)
     request = build_request(words, {"max_steps": settings.max_plan_steps, **_given(options)})
     if settings.temporal.embedded:
@@ -69,6 +71,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
 async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode:
     """Follow a run to its end, or until it waits for a person."""
     settings = load_settings()
+    if output is not None:
+        check_output(output)
     async with open_session(settings, runs_worker=True) as session:
         run = TemporalRun(session.client, run_id)
         return await follow_to_stop(run, session, settings, Printer(as_json=as_json), output)

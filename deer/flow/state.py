@@ -37,6 +37,9 @@ MAX_ENTRIES = 500
 """Lines of live progress that a run keeps; older ones are dropped."""
 
 MAX_ENTRY_CHARS = 300
+MAX_NOTICE_CHARS = 1_000
+MAX_NOTICES = 200
+"""Whoever sends refused messages again and again must not fill the status object."""
 
 
 class StepProgress(BaseModel):
@@ -114,8 +117,9 @@ class RunState(BaseModel):
         self.record(at, f"{sender} → {to}: {reason}")
 
     def notice(self, at: datetime, text: str) -> None:
-        """Tell the reader something; the same sentence is told once."""
-        if text not in self.notices:
+        """Tell the reader something; the same sentence is told once, and no more than a reader would read."""
+        text = text[:MAX_NOTICE_CHARS]
+        if text not in self.notices and len(self.notices) < MAX_NOTICES:
             self.notices = (*self.notices, text)
             self.record(at, text)
 
