@@ -79,12 +79,20 @@ class ServiceError(DeerError):
 
     `retryable`: whether the same call may succeed later without anybody's help.
     `retry_after`: how long the service asked to be left alone; None when it did not say.
+    `max_attempts`: how many attempts in all this failure is worth, each being paid for; None leaves it to the policy.
     """
 
     def __init__(
-        self, message: str, kind: FailureKind, *, retryable: bool = False, retry_after: timedelta | None = None
+        self,
+        message: str,
+        kind: FailureKind,
+        *,
+        retryable: bool = False,
+        retry_after: timedelta | None = None,
+        max_attempts: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retryable = retryable
         self.retry_after = retry_after
+        self.max_attempts = max_attempts

@@ -109,3 +109,18 @@ async def test_failures_cost_nothing_and_what_was_paid_stays(runs: Runs, scripte
     assert_adds_up(status, scripted)
     assert status.usage.roles[Role.COORDINATOR].model_calls == 2
     assert await run.record() == status
+
+
+async def test_what_the_endpoint_does_not_count_is_marked(runs: Runs, scripted: ScriptedServices) -> None:
+    """Tokens that were estimated are in the sums of role and run, and the report says of how many calls they are."""
+    message = {"role": "assistant", "content": "# Report\n\nThe values were measured.\n"}
+    uncounted = {"model": "quiet", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    scripted.scripts["reporter"] = Failure(200, uncounted)
+    status = await runs.complete("What is the value?")
+    reporter = status.usage.roles[Role.REPORTER]
+    assert (reporter.model_calls, reporter.estimated_calls, reporter.models) == (1, 1, ("quiet",))
+    assert reporter.input_tokens > 100 > reporter.output_tokens > 0
+    assert status.usage.roles[Role.PLANNER].estimated_calls == 0
+    assert status.report
+    assert "calls (estimated in 1 of them)\n" in status.report.markdown
+    assert "`quiet` (reporter)" in status.report.markdown
