@@ -193,7 +193,13 @@ _NUMBERS = re.compile(
     r"|【\s{0,5}\d{1,3}[^】\n]{0,20}】)(?![(:])"
 )
 _FOOTNOTES = re.compile(r"[ \t]?\[\^[^\]\n]{1,100}\]:?")
-_DEFINITIONS = re.compile(r"^[ \t]{0,3}\[[^\]\n]{1,200}\]:[ \t]{0,5}<?(?:[A-Za-z]{1,20}:)?//[^\n]*\n?", re.MULTILINE)
+_DEFINITIONS = re.compile(
+    r"^[ \t>*+-]{0,10}\[[^\]\n]{1,200}\]:[ \t]{0,5}\n?[ \t]{0,5}"
+    r"(?:<?(?:[A-Za-z][A-Za-z0-9+.-]{0,20}:[^\s\[]|//)[^\n]*|[^\s\[]{1,4000}(?:[ \t]{1,5}[\"'(][^\n]*)?[ \t]{0,5}$)\n?",
+    re.MULTILINE,
+)
+# What Markdown could still read as a link: words before an address of a form that is not known here.
+_LEFT_OVER = re.compile(r"\](?=\()")
 _LABELLED = re.compile(r"\[([^\[\]\n]{1,200})\]\[([^\[\]\n]{0,100})\]")
 _ONLY_NUMBERS = re.compile(r"[\d,;–^ -]+")
 _TOKEN = re.compile("\ue000([^\ue000\ue001]*)\ue001")
@@ -275,6 +281,7 @@ class _Renumbering:
         text = _IMAGE.sub(self._image, text)
         text = _LINK.sub(self._link, text)
         text = _BARE_ADDRESS.sub(self._bare_address, text)
+        text = _LEFT_OVER.sub("] ", text)
         return _NUMBER_RUN.sub(_merged_numbers, _TOKEN.sub(self._number, text))
 
     def _number(self, token: re.Match[str]) -> str:

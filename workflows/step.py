@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from deer.errors import InvalidInput, ServiceError
     from deer.evidence import SourceRegister, shown_source
     from deer.flow import MAX_ENTRY_CHARS
-    from deer.messages import Command, StepReport, parse_command
+    from deer.messages import Command, StepReport, parse_command, refuse_more
     from deer.models import (
         AgentNote,
         Check,
@@ -282,9 +282,10 @@ class Step:
     # Messages
 
     @workflow.signal(description="A command of the run, such as retry")
-    def command(self, value: Any = None) -> None:
+    def command(self, value: Any = None, *more: Any) -> None:
         """Take a command of the parent; a malformed one changes nothing."""
         try:
+            refuse_more("command", more)
             if parse_command(value) is Command.RETRY:
                 self._held = None
         except InvalidInput as error:

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from deer.cli.answering import answer_at_terminal
 from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
-from deer.cli.exits import CALL, ExitCode, Unfinished, exit_of_phase
+from deer.cli.exits import CALL, CALL_WORKER, ExitCode, Unfinished, exit_of_phase
 from deer.cli.following import Follower, Patience
 from deer.cli.handles import RunHandle, TemporalRun
-from deer.cli.pictures import plan_table, temporal_page, ways_on
+from deer.cli.pictures import plan_table, question_text, temporal_page, ways_on
 from deer.cli.printing import LineDisplay, LiveDisplay, Printer
 from deer.cli.reading import read_status, wait_until_closed
-from deer.cli.reports import report_path, save_text, with_path
+from deer.cli.reports import check_output, report_path, save_text, with_path
 from deer.cli.reviewing import review_at_terminal
 from deer.cli.serving import launch_background_serve
 from deer.cli.session import Session, open_session
 from deer.cli.starting import start_or_attach
-from deer.cli.terminal import RealTerminal
+from deer.cli.terminal import RealTerminal, Terminal
 from deer.config import Settings, load_settings
 from deer.models import Phase, RunStatus
 
@@ -43,6 +44,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
     printer = Printer(as_json=wishes.as_json)
     settings = load_settings()
     run_id = check_run_id(wishes.run_id) if wishes.run_id is not None else new_run_id(datetime.now(UTC).date())
+    if wishes.output is not None:
+        check_output(wishes.output)
     words = read_question(question, sys.stdin)
     request = build_request(words, {"max_steps": settings.max_plan_steps, **_given(options)})
     if settings.temporal.embedded:
@@ -69,6 +72,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
 async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode:
     """Follow a run to its end, or until it waits for a person."""
     settings = load_settings()
+    if output is not None:
+        check_output(output)
     async with open_session(settings, runs_worker=True) as session:
         run = TemporalRun(session.client, run_id)
         return await follow_to_stop(run, session, settings, Printer(as_json=as_json), output)
@@ -95,16 +100,16 @@ async def follow_to_stop(
     *,
     since: str = "",
 ) -> ExitCode:
-    """Show a run's progress up to its end or to where only a person helps, then its outcome; asks for reviews.
+    """Show a run's progress up to its end or to where only a person helps, then its outcome.
+
+    At a terminal it asks the person there what the run asks, and for reviews.
 
     `since`: the cursor of the progress from which on it is shown.
     """
     follower = Follower(run, no_worker_hint(session), _PATIENCE_EMBEDDED if session.embedded else Patience(), since)
     try:
         status = await _next_stop(run, follower, session, printer)
-        while status.phase is Phase.AWAITING_REVIEW and status.plan is not None and printer.may_ask:
-            if not await review_at_terminal(run, status.plan, RealTerminal(printer.out)):
-                break
+        while printer.may_ask and await _asked_at_terminal(run, status, RealTerminal(printer.out)):
             status = await _next_stop(run, follower, session, printer)
     except asyncio.CancelledError:
         printer.say(f"stopped watching; run {run.id} keeps its work, go on with: {CALL} follow {run.id}")
@@ -142,7 +147,7 @@ def show_outcome(status: RunStatus, settings: Settings, printer: Printer, output
 
 def no_worker_hint(session: Session) -> str:
     """How to get a worker for this deployment."""
-    return f"carry the run on with: {CALL} serve" if session.embedded else "start a worker with: uv run worker.py"
+    return f"carry the run on with: {CALL} serve" if session.embedded else f"start a worker with: {CALL_WORKER}"
 
 
 async def _next_stop(run: RunHandle, follower: Follower, session: Session, printer: Printer) -> RunStatus:
@@ -154,6 +159,15 @@ async def _next_stop(run: RunHandle, follower: Follower, session: Session, print
         status = await read_status(run, session.store)
         if status.phase.is_end or status.phase.waits_for_a_person:
             return status
+
+
+async def _asked_at_terminal(run: RunHandle, status: RunStatus, terminal: Terminal) -> bool:
+    """Whether a person at the terminal has answered what the run waits for."""
+    if status.phase is Phase.AWAITING_REVIEW and status.plan is not None:
+        return await review_at_terminal(run, status.plan, terminal)
+    if status.phase is Phase.CLARIFYING and status.reason:
+        return await answer_at_terminal(run, status.reason, terminal)
+    return False
 
 
 async def _follow_shown(follower: Follower, printer: Printer) -> Phase:
@@ -173,6 +187,8 @@ def _say_how_to_go_on(status: RunStatus, printer: Printer) -> None:
         return
     if status.phase is Phase.AWAITING_REVIEW and status.plan is not None:
         printer.out.print(plan_table(status.plan, with_status=False))
+    if status.phase is Phase.CLARIFYING and status.reason:
+        printer.out.print(question_text(status.reason), soft_wrap=not printer.out.is_terminal)
     for line in ways_on(status):
         printer.raw(line)
 

@@ -53,7 +53,7 @@ async def _serve_alone(settings: Settings, hold: ServerHold, *, as_json: bool) -
     await keep_closed_runs(client, KEEP_CLOSED_RUNS)
     with signals_stop(stop, hold.release):
         said = f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}"
-        hint = f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}"
+        hint = f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address} DEER_STORE=DIRECTORY"
         _announce(hold, f"{said}\n{hint}", as_json=as_json)
         async with beside(keep_server(hold)):
             await stop.wait()

@@ -10,6 +10,7 @@ from typing import Any
 
 from temporalio.client import Client
 
+from deer.cli.exits import CALL, CALL_WORKER
 from deer.cli.interrupts import DRAINING, beside, say, signals_cancel, signals_leave
 from deer.cli.logs import logged_to, not_logged
 from deer.config import Settings
@@ -75,7 +76,7 @@ async def open_session(
 
             await require_writable_store(settings)
         if not starts_server and recorded_server(settings.data_dir) is None:
-            raise NoServer(f"no embedded server runs for {settings.data_dir}; start one with: uv run starter.py serve")
+            raise NoServer(f"no embedded server runs for {settings.data_dir}; start one with: {CALL} serve")
         with signals_cancel():  # from before there is a server, which must not be left alone
             async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
                 yield session
@@ -170,7 +171,7 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
 
 def _no_worker(client: Client) -> NoServer:
     address = client.service_client.config.target_host
-    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
+    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: {CALL_WORKER}")
 
 
 def _store(settings: Settings) -> TextStore:

@@ -138,6 +138,12 @@ def test_citations_become_numbers_in_order_of_use(written: str, expected: str) -
         ("[x](javascript:alert(1)) y", "x y", 0, 1),
         ("Loud HTTPS://EVIL.example/caps and www.evil.example.", "Loud  and.", 0, 2),
         ("x\n\n[ref]: //evil.example/def", "x", 0, 1),
+        ("Fact [b-1].\n\n[1]: evil.example/x", "Fact [1].", 0, 1),
+        ("Fact [b-1].\n\n> [1]: mailto:x@evil.test", "Fact [1].", 0, 1),
+        ("x\n\n[c]:\n javascript:alert(1)", "x", 0, 1),
+        ("[z](javascript:a(b(c)))", "[z] (javascript:a(b(c)))", 0, 0),
+        ("[y]( javascript:alert(`1`) )", "[y] ( javascript:alert(`1`) )", 0, 0),
+        ("[Note]: as measured in May.", "[Note]: as measured in May.", 0, 0),
         ("a <img\nsrc=x\nonerror=alert(1)> b", "a  b", 0, 0),
         ("a <img src='https://evil.test'> b <script>c</script>", "a  b c", 0, 0),
     ],
@@ -188,6 +194,8 @@ def test_a_fence_around_the_whole_report_is_taken_off() -> None:
         "![" * 30_000,
         "【1" * 20_000,
         "<a " * 20_000,
+        "[a]:" * 20_000,
+        "\n[a]: b " * 10_000,
     ],
 )
 def test_no_report_takes_long(text: str) -> None:

@@ -10,7 +10,7 @@ def description_of(facet: Facet, question: str, phrases: Phrases) -> str:
     """What a step is to do, in words that do not repeat the question."""
     if facet.is_article:
         return phrases.ask_article
-    if facet.query == question:
+    if facet.query == " ".join(question.split()):
         return phrases.answer_question
     return (phrases.find + facet.query)[:_MAX_CHARS]
 
