@@ -81,7 +81,7 @@ def _add_research(written: _Written, brief: ReporterBrief, finding: FindingBrief
         return  # the notes of the report tell why
     elif headings := written.headings_of(claims):
         written.add(finding.title, _already_said(headings, phrases))
-    elif brief.question in (queries := _queries_of(brief, finding)):
+    elif brief.question in (queries := _queries_of(brief, finding)) or finding.title == phrases.direct_answer:
         written.add(finding.title, phrases.nothing_as_asked)
     elif queries:
         named = phrases.comma.join(phrases.quoted.format(text=_heading(query)) for query in queries)
