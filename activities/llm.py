@@ -11,6 +11,7 @@ from activities.heartbeats import beating
 from deer import parsing
 from deer.errors import FailureKind, InvalidInput, ServiceError
 from deer.models import (
+    MAX_TITLE_CHARS,
     AnyBrief,
     ChatMessage,
     ChatReply,
@@ -76,11 +77,11 @@ class ModelActivities:
             with translated():
                 brief = await resolve(self._store, request.brief)
                 reply = await self._ask(Role.PLANNER, brief)
-                text = await offload(self._store, reply.content)
+                text = await offload(self._store, _plan_text(reply))
         try:
             if reply.was_cut:
                 raise InvalidInput("the reply was cut off by the output limit; write a shorter plan")
-            draft = parsing.parse_plan(parsing.json_object(_plan_text(reply)), request.rules)
+            draft = parsing.parse_plan(parsing.plan_in(_plan_text(reply), _plan_title(request.brief)), request.rules)
         except InvalidInput as error:
             return PlanReply(draft=None, error=str(error), reply=text, usage=reply.usage)
         return PlanReply(draft=draft, error=None, reply=text, usage=reply.usage)
@@ -216,8 +217,15 @@ def _decision(reply: ChatReply, request: CoordinateRequest) -> HandOffDecision:
 
 
 def _plan_text(reply: ChatReply) -> str:
-    """The plan's JSON: the text, or the arguments of a tool call by an endpoint that prefers those."""
-    return reply.content or next((call.arguments for call in reply.calls), "")
+    """All that may hold the plan: the text, and the arguments of tool calls by endpoints that prefer those."""
+    return "\n".join(part for part in (reply.content, *(call.arguments for call in reply.calls)) if part)
+
+
+def _plan_title(brief: PlannerBrief) -> str:
+    """The title of a plan that comes without one."""
+    if brief.earlier_plan is not None:
+        return brief.earlier_plan.title
+    return " ".join((brief.topics[0] if brief.topics else brief.question).split())[:MAX_TITLE_CHARS]
 
 
 def _verdict(reply: ChatReply, request: JudgeRequest) -> Verdict:
@@ -230,7 +238,13 @@ def _verdict(reply: ChatReply, request: JudgeRequest) -> Verdict:
             plan = request.brief.plan
             draft = parsing.parse_plan({"title": plan.title, "thought": reason, **given}, request.rules)
             return Verdict(reason=reason or "the findings are not enough", draft=draft, usage=reply.usage)
-    raise InvalidInput("the judge called neither respond nor revise_plan")
+    try:
+        written = parsing.plan_in(reply.content, request.brief.plan.title)
+    except InvalidInput:
+        raise InvalidInput("the judge called neither respond nor revise_plan") from None
+    draft = parsing.parse_plan(written, request.rules)
+    reason = draft.thought[:MAX_TOPIC_CHARS] or "the findings are not enough"
+    return Verdict(reason=reason, draft=draft, usage=reply.usage)
 
 
 def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, ...]:
