@@ -29,7 +29,8 @@ MAX_STRICT_TRIES = 5
 MAX_NAME_CHARS = 200
 """Names of fields end within these, and on their line."""
 
-_OPENERS = re.compile(r"[{\[｛［]")
+_OPENERS = re.compile(r'[{\[｛［]|"(?=(?:[{\[\s]|\\n){1,20}\\")')
+"""Where a value may begin; behind a quote one that was encoded twice."""
 _BLANKS = re.compile(r"(?:[\s\ufeff\u200b]++|//[^\n]*+|#[^\n]*+)++")
 _WORD = re.compile(r"[^\W\d][\w$-]*+")
 _NUMBER = re.compile(r"[-+]?(\d{1,30})(\.\d{1,30})?([eE][-+]?\d{1,3})?")
@@ -167,6 +168,8 @@ class _Reader:
     def _value(self, start: int) -> tuple[Any, int]:
         """The object or list that begins here, and where it ends."""
         self._has_pairs = False
+        if self._text[start] == '"':
+            return self._encoded_value(start)
         if self._strict_tries_left > 0:
             try:
                 return _strict.raw_decode(self._text, start)
@@ -174,6 +177,15 @@ class _Reader:
                 self._strict_tries_left -= 1
         self._at = start
         return self._container(depth=1), self._at
+
+    def _encoded_value(self, start: int) -> tuple[Any, int]:
+        string = _STRINGS['"'].match(self._text, start + 1)
+        if string is None:
+            raise _BreaksOff
+        value = value_of(unescaped(string[0][:-1]))
+        if not isinstance(value, dict | list):
+            raise _Unreadable(string.end())
+        return value, string.end()
 
     def _container(self, depth: int) -> Any:
         start = self._at

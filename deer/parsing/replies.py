@@ -86,17 +86,19 @@ def _whole_values(text: str) -> Sequence[Found]:
 
 
 def _at_the_end_of_open_thoughts(text: str, rank: _Rank) -> Sequence[Found]:
-    """The value with which thoughts end that were never closed, if it is the only one of its kind in them.
+    """The value with which thoughts end that were never closed, if it is the only one of its kind, on its own lines.
 
-    A draft within the thoughts of a reply that was cut could stand there as well: of two, neither is taken.
+    In the thoughts of a reply that was cut there could stand a draft as well: one within a sentence is not taken, and
+    of two neither.
     """
     thoughts = _answer_and_open_thoughts(text)[1]
     values = _whole_values(thoughts)
     best = _best(values, rank)
     if best is None or thoughts[best.end :].strip(_BEHIND_AN_ANSWER):
         return ()
+    is_in_a_sentence = thoughts[: best.start].rpartition("\n")[2].strip()
     rivals = [value for value in values if value is not best and rank(value)[0] == rank(best)[0]]
-    return () if rivals else (best,)
+    return () if rivals or is_in_a_sentence else (best,)
 
 
 def _answer_and_open_thoughts(text: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ import pytest
 from deer.errors import InvalidInput
 from deer.models import StepType
 from deer.parsing import parse_plan, sane_locale
-from tests.unit.parsing.written import RULES, SHOWN, plan, step
+from tests.unit.parsing.written import LAST, RULES, SHOWN, plan, step
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,23 @@ from tests.unit.parsing.written import RULES, SHOWN, plan, step
         ([], "a plan is an object"),
         (plan(step(), title=""), "title"),
         (plan(step(), title=7), "title"),
-        ({"title": "T"}, "steps"),
+        (plan(step(), title="\u200b\x00"), "title"),
+        (plan(step(), title="x" * 301), "title"),
+        ({"steps": [step()]}, "title: is missing"),
+        ({"title": "T"}, "steps: is missing"),
+        ({"title": "T", "steps": "A, B"}, "steps: must be a list"),
+        (plan(step(), has_enough_context="perhaps"), "has_enough_context"),
+        (plan(step(), locale="en; DROP"), "locale"),
+        (plan(step(), locale=7), "locale"),
         (plan(), "steps"),
-        (plan({}), "steps.0.title"),
+        (plan({}, {}), "steps.0.title: is missing"),
+        (plan({"description": "D"}), "steps.0.title: is missing"),
+        (plan(step(step_type=["research"])), "steps.0.step_type"),
+        (plan(step("x" * 301)), "steps.0.title"),
+        (plan(step("Ｃosts"), step()), "steps.1.title"),
+        (plan(step(id="x" * 101)), "steps.0.id"),
+        (plan(step(depends_on=[1] * 101)), "steps.0.depends_on"),
+        (plan(step(depends_on={"s1": 1})), "steps.0.depends_on"),
         (plan("look around"), "steps.0"),
         (plan(step(), step()), "steps.1.title"),
         (plan(step(), step("costs")), "steps.1.title"),
@@ -45,17 +59,19 @@ def test_a_plan_that_breaks_a_rule_is_refused_by_field(data: object, field: str)
 
 
 def test_types_are_taken_in_any_case_and_default_by_search() -> None:
-    """`RESEARCH` is research; without a type a step that searches is research and another is processing."""
+    """`RESEARCH` is research; a step without type is research unless it says that it does not search."""
     draft = parse_plan(
         plan(
             step("A", step_type="RESEARCH"),
             {"title": "B", "need_search": "true"},
             {"title": "C", "need_search": False, "step_type": None},
+            {"title": "D"},
         ),
         RULES,
     )
-    assert [s.step_type for s in draft.steps] == [StepType.RESEARCH, StepType.RESEARCH, StepType.PROCESSING]
-    assert [s.need_search for s in draft.steps] == [False, True, False]
+    types = [StepType.RESEARCH, StepType.RESEARCH, StepType.PROCESSING, StepType.RESEARCH]
+    assert [s.step_type for s in draft.steps] == types
+    assert [s.need_search for s in draft.steps] == [False, True, False, False]
     assert draft.steps[1].description == "B"
 
 
@@ -98,10 +114,30 @@ def test_excess_steps_are_cut_only_when_asking_again_is_over() -> None:
     steps = [step(f"S{n}", depends_on=[8] if n == 1 else None) for n in range(8)]
     with pytest.raises(InvalidInput, match="8 steps given, at most 5 allowed"):
         parse_plan(plan(*steps), RULES)
-    draft = parse_plan(plan(*steps), RULES.model_copy(update={"excess_is_cut": True}))
+    draft = parse_plan(plan(*steps), LAST)
     assert [s.title for s in draft.steps] == ["S0", "S1", "S2", "S3", "S4"]
     assert draft.steps[1].depends_on == ()
     assert draft.notices == ("8 → 5",)
+
+
+def test_errors_stay_short() -> None:
+    """A wrong value is shown by its beginning only, since the error is told to people and models."""
+    for fields in ({"step_type": "x" * 50_000}, {"depends_on": ["x" * 50_000]}, {"need_search": ["x"] * 50_000}):
+        with pytest.raises(InvalidInput) as caught:
+            parse_plan(plan(step(**fields)), RULES)
+        assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh_CN", "English", "Chinese (Simplified)", "中文", "", None])
+def test_a_plan_may_name_its_language_as_it_likes(locale: str | None) -> None:
+    """The run has its locale already: only what can be no language at all is refused."""
+    assert parse_plan(plan(step(), locale=locale), RULES).title == "T"
+
+
+def test_texts_lose_their_control_characters() -> None:
+    """What no screen shows is not part of a plan."""
+    draft = parse_plan(plan(step("Co\x00sts\x1b"), title="a\n b\x07", thought=["no text"]), RULES)
+    assert (draft.title, draft.steps[0].title, draft.thought) == ("a b", "Costs", "")
 
 
 def test_a_long_thought_is_cut() -> None:
