@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from deer.errors import InvalidInput
 
-MAX_SHOWN_CHARS = 80
+MAX_SHOWN_CHARS = 120
 """A wrong value is shown in an error up to this length: the error travels, and models are told it."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")

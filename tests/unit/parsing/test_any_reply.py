@@ -177,7 +177,7 @@ def test_a_mutated_reply_gives_a_plan_that_keeps_the_rules_or_a_refusal(seed: in
         assert_keeps_the_rules(draft)
 
 
-@MANY
+@settings(MANY, max_examples=1_000)
 @given(SEEDS)
 def test_a_cut_reply_never_gives_a_shorter_plan(seed: int) -> None:
     """A whole reply of any shape gives its plan; cut anywhere it gives the same plan or none."""
