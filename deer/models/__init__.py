@@ -3,6 +3,8 @@
 from deer.models.briefs import (
     AnyBrief,
     Brief,
+    Clarification,
+    ClarifyingQuestion,
     CoordinatorBrief,
     FindingBrief,
     JudgeBrief,
@@ -49,7 +51,6 @@ from deer.models.chat import (
     ChatReply,
     OutputSchema,
     RawToolCall,
-    Role,
     Speaker,
     ToolSpec,
 )
@@ -75,6 +76,7 @@ from deer.models.plan import (
     StepType,
 )
 from deer.models.request import (
+    DEFAULT_CLARIFICATION_ROUNDS,
     LOCALE_PATTERN,
     MAX_QUESTION_CHARS,
     RUN_ID_PATTERN,
@@ -82,8 +84,10 @@ from deer.models.request import (
     ReportStyle,
     ResearchRequest,
 )
+from deer.models.roles import Role
 from deer.models.run import (
     RESEARCH_PHASE,
+    Counts,
     HandOff,
     Phase,
     PlanStatus,
@@ -92,6 +96,7 @@ from deer.models.run import (
     ReportStatus,
     RunOutcome,
     RunStatus,
+    RunUsage,
     SourceStatus,
     StepStatusView,
     Usage,
@@ -112,6 +117,7 @@ from deer.models.texts import (
 )
 
 __all__ = [
+    "DEFAULT_CLARIFICATION_ROUNDS",
     "INLINE_TEXT_BYTES",
     "LOCALE_PATTERN",
     "MAX_QUESTION_CHARS",
@@ -132,8 +138,11 @@ __all__ = [
     "CheckClaimsRequest",
     "CheckedClaim",
     "Claim",
+    "Clarification",
+    "ClarifyingQuestion",
     "CoordinateRequest",
     "CoordinatorBrief",
+    "Counts",
     "DeadlinePolicy",
     "DraftStep",
     "Finding",
@@ -175,6 +184,7 @@ __all__ = [
     "Role",
     "RunOutcome",
     "RunStatus",
+    "RunUsage",
     "SaveRunReply",
     "SaveRunRequest",
     "SearchReply",

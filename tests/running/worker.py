@@ -44,18 +44,26 @@ async def page_reader() -> AsyncIterator[PageReader]:
 
 @asynccontextmanager
 async def research_worker(
-    client: Client, services: ScriptedServices, pages: PageReader, directory: Path, *, cached_workflows: int = 100
+    client: Client,
+    services: ScriptedServices,
+    pages: PageReader,
+    directory: Path,
+    *,
+    cached_workflows: int = 100,
+    task_queue: str = "",
+    prices: tuple[float | None, float | None] = (None, None),
 ) -> AsyncIterator[Runs]:
-    """A worker on a task queue of its own, with its store under `directory`.
+    """A worker on a task queue of its own, or on that of one before it, with its store under `directory`.
 
     `pages` is handed in because its processes take a second to start, and serve many workers.
-    `cached_workflows` 0 replays every workflow from its history at each task.
+    `cached_workflows` 0 replays every workflow from its history at each task. `prices` are those of the model, for
+    tokens read and written.
     """
     store = FileStore(directory / "store")
     documents = StoredDocuments(store)
     async with AsyncExitStack() as open_connections:
         model = await open_connections.enter_async_context(
-            aclosing(OpenAIModel("scripted", services.model_url, MODEL_KEY, SERVICE_TIMEOUT))
+            aclosing(OpenAIModel("scripted", services.model_url, MODEL_KEY, SERVICE_TIMEOUT, *prices))
         )
         engine = await open_connections.enter_async_context(
             aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
@@ -67,15 +75,18 @@ async def research_worker(
             *ReportActivities(store).all,
             *RunActivities().all,
         ]
-        async with worker_with(client, activities, cached_workflows=cached_workflows) as worker:
+        made = worker_with(client, activities, cached_workflows=cached_workflows, task_queue=task_queue)
+        async with made as worker:
             yield Runs(client, worker.task_queue, store)
 
 
-def worker_with(client: Client, activities: Sequence[Callable[..., Any]], *, cached_workflows: int = 100) -> Worker:
+def worker_with(
+    client: Client, activities: Sequence[Callable[..., Any]], *, cached_workflows: int = 100, task_queue: str = ""
+) -> Worker:
     """A worker for the product's workflows, under its own rules, with these activities."""
     return Worker(
         client,
-        task_queue=f"test-{uuid.uuid4().hex[:8]}",
+        task_queue=task_queue or f"test-{uuid.uuid4().hex[:8]}",
         workflows=WORKFLOWS,
         activities=activities,
         workflow_runner=SandboxedWorkflowRunner(
