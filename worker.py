@@ -175,6 +175,11 @@ def _model(settings: Settings, services: Services, opened: AsyncExitStack) -> Ch
         from deer.providers.extractive import ExtractiveModel
 
         return ExtractiveModel()
+    return open_models(settings, opened)
+
+
+def open_models(settings: Settings, opened: AsyncExitStack) -> ChatModel:
+    """The language models of the settings as one that knows whom each role asks; connections close with `opened`."""
     from deer.providers.routing import RoleModels
 
     clients: dict[ModelSettings, ChatModel] = {}
@@ -192,19 +197,19 @@ def _model(settings: Settings, services: Services, opened: AsyncExitStack) -> Ch
 
 
 def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack) -> ChatModel:
+    from deer.context import known_token_limit
+    from deer.providers.fitting import FittedModel
     from deer.providers.openai_model import OpenAIModel
 
-    return _closed_by(
-        opened,
-        OpenAIModel(
-            chosen.model,
-            chosen.base_url,
-            chosen.api_key.get_secret_value() if chosen.api_key else None,
-            timedelta(seconds=settings.model_timeout_seconds),
-            input_price=chosen.input_price,
-            output_price=chosen.output_price,
-        ),
+    endpoint = OpenAIModel(
+        chosen.model,
+        chosen.base_url,
+        chosen.api_key.get_secret_value() if chosen.api_key else None,
+        timedelta(seconds=settings.model_timeout_seconds),
+        input_price=chosen.input_price,
+        output_price=chosen.output_price,
     )
+    return FittedModel(_closed_by(opened, endpoint), chosen.token_limit or known_token_limit(chosen.model))
 
 
 def _engine(settings: Settings, services: Services, opened: AsyncExitStack) -> SearchEngine | None:

@@ -47,7 +47,7 @@ class ChatModel(Protocol):
     """A model that answers a conversation."""
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """One answer. Raises ServiceError; never retries by itself."""
+        """One answer. Raises ServiceError; never makes the same call again, though it may ask in other words."""
         ...
 
 
