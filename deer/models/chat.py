@@ -61,10 +61,11 @@ class OutputSchema(Model):
 
 
 class ChatReply(Model):
-    """One answer of a model. `was_cut` tells that the output limit ended it."""
+    """One answer of a model. `was_cut`: the output limit ended it. `notices` are for the reader of the run."""
 
     content: str
     calls: tuple[RawToolCall, ...] = ()
     was_cut: bool = False
     usage: Usage = Usage()
     model: str = ""
+    notices: tuple[str, ...] = ()
