@@ -25,7 +25,6 @@ from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
 if TYPE_CHECKING:
     from temporalio.worker import Worker
 
-if TYPE_CHECKING:
     from deer.providers.documents import Registered
 
 CONNECT_PATIENCE = timedelta(seconds=30)
@@ -273,7 +272,7 @@ async def work_until_stopped(settings: Settings) -> None:
         with signals_stop(stop):
             await work(settings, client, stop)
         return
-    async with open_session(settings, runs_worker=True, starts_server=False, work=work) as session:
+    async with open_session(settings, runs_worker=True, starts_server=False, writes=True, work=work) as session:
         if session.other_worker:
             say("another process works for this server already; standing by in case it leaves")
         assert session.hold is not None, "without an address a session holds the embedded server"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from deer.errors import DeerError, FailureKind, InvalidInput, ServiceError
@@ -14,7 +15,8 @@ MAX_MESSAGE_CHARS = 2_000
 def translated() -> Iterator[None]:
     """Raise what a provider raised as an ApplicationError whose `type` is the failure's kind.
 
-    A retryable failure is left to Temporal's retry policy, after the delay that the service asked for.
+    A retryable failure is left to Temporal's retry policy, after the delay that the service asked for, until it has
+    been tried as often as it is worth.
     """
     try:
         yield
@@ -27,12 +29,13 @@ def translated() -> Iterator[None]:
 
 
 def _application_error(error: ServiceError) -> ApplicationError:
-    rate_limited = error.kind is FailureKind.RATE_LIMITED and error.retryable
+    may_retry = error.retryable and (error.max_attempts is None or activity.info().attempt < error.max_attempts)
+    rate_limited = error.kind is FailureKind.RATE_LIMITED and may_retry
     return ApplicationError(
         str(error)[:MAX_MESSAGE_CHARS],
         type=error.kind,
-        non_retryable=not error.retryable,
-        next_retry_delay=error.retry_after if error.retryable else None,
+        non_retryable=not may_retry,
+        next_retry_delay=error.retry_after if may_retry else None,
         # a rate limit is the service's everyday answer: it must not fill the logs and failure metrics
         category=ApplicationErrorCategory.BENIGN if rate_limited else ApplicationErrorCategory.UNSPECIFIED,
     )

@@ -96,7 +96,7 @@ class ModelActivities:
                 asked = ChatRequest(role=request.brief.role, brief=brief, messages=messages, tools=tools)
                 reply = await self._complete(asked)
                 calls = _with_ids(reply.calls if tools else (), request.turn)
-                messages = (*messages, ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls))
+                messages = (*messages, _move(reply, calls))
                 transcript = await self._keep(messages)
                 offered = frozenset(tool.name for tool in tools)
                 submitted = next((call for call in calls if call.name == ToolName.SUBMIT_FINDING), None)
@@ -257,6 +257,11 @@ def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, .
         seen.add(call.id)
         named.append(call)
     return tuple(named)
+
+
+def _move(reply: ChatReply, calls: tuple[RawToolCall, ...]) -> ChatMessage:
+    """An agent's move as the next request repeats it."""
+    return ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls, reasoning=reply.reasoning)
 
 
 def _has_body(report: str) -> bool:

@@ -78,7 +78,7 @@ class ReportActivities:
 
 def _checked(request: CheckClaimsRequest) -> CheckClaimsReply:
     ids = {known: source.id for known, source in by_any_id(request.sources).items()}
-    texts = {source.id: [folded(full(text)) for text in source.texts] for source in request.sources}
+    texts = {source.id: [folded(full(text)) for text in source.seen] for source in request.sources}
     return CheckClaimsReply(
         claims=tuple(_checked_claim(claim, ids.get(claim.source_id, ""), texts) for claim in request.claims)
     )

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from deer.errors import ServiceError
 from deer.ports import TextStore
 
 M = TypeVar("M", bound=BaseModel)
@@ -31,10 +33,18 @@ class AnsweredOnce:
         """
         lock = self._locks.setdefault(entry, asyncio.Lock())
         async with lock:
-            if (known := await self._store.read_entry(entry)) is not None:
-                kept = _Kept.model_validate_json(known)
+            if (kept := await self._kept(entry)) is not None:
                 return kind.model_validate(kept.answer), kept.asker == asker
             answer = await ask()
             kept = _Kept(asker=asker, answer=answer.model_dump(mode="json"))
-            await self._store.write_entry(entry, kept.model_dump_json())
+            with suppress(ServiceError):  # what was paid for is not thrown away because it cannot be kept
+                await self._store.write_entry(entry, kept.model_dump_json())
             return answer, True
+
+    async def _kept(self, entry: str) -> "_Kept | None":
+        """The answer that was kept; one that cannot be read, as of an earlier version, counts as none."""
+        known = await self._store.read_entry(entry)
+        try:
+            return None if known is None else _Kept.model_validate_json(known)
+        except ValidationError:
+            return None

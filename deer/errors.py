@@ -24,14 +24,19 @@ class SettingsError(DeerError):
     """A setting has a value that is not allowed, is missing, or is unknown. Retrying does not help."""
 
 
+MAX_COMPLAINT_CHARS = 600
+
+
 class InvalidInput(DeerError):
     """Text from a person or a model breaks a rule.
 
-    `field` is a dotted path into what was given (`steps.2.title`), empty for the whole.
+    `field` is a dotted path into what was given (`steps.2.title`), empty for the whole. The message may quote what was
+    given and is cut: a notice or an update's answer must not grow with it.
     """
 
     def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(f"{field}: {message}" if field else message)
+        told = f"{field}: {message}" if field else message
+        super().__init__(told if len(told) <= MAX_COMPLAINT_CHARS else f"{told[: MAX_COMPLAINT_CHARS - 1]}…")
         self.field = field
 
 
@@ -74,12 +79,20 @@ class ServiceError(DeerError):
 
     `retryable`: whether the same call may succeed later without anybody's help.
     `retry_after`: how long the service asked to be left alone; None when it did not say.
+    `max_attempts`: how many attempts in all this failure is worth, each being paid for; None leaves it to the policy.
     """
 
     def __init__(
-        self, message: str, kind: FailureKind, *, retryable: bool = False, retry_after: timedelta | None = None
+        self,
+        message: str,
+        kind: FailureKind,
+        *,
+        retryable: bool = False,
+        retry_after: timedelta | None = None,
+        max_attempts: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retryable = retryable
         self.retry_after = retry_after
+        self.max_attempts = max_attempts

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pydantic import BaseModel
 
-from deer.models import Check, Claim, FoundSource, Source, StoredText
+from deer.models import Check, Claim, FoundSource, Source, SourceBrief, StoredText
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class SourceRegister(BaseModel):
             title=found.title or found.url,
             summary=found.summary,
             score=found.score,
-            texts=_texts_of(found),
+            texts=(found.text,) if found.text else (),
             read=found.read,
         )
         return self._keep(address, source)
@@ -83,7 +83,7 @@ class SourceRegister(BaseModel):
                 known = self.sources[known_id]
                 self.sources[known_id] = known.model_copy(
                     update={
-                        "texts": _without_repeats((*known.texts, *source.texts)),
+                        "texts": _beyond(known.summary, known.texts, source.seen),
                         "read": known.read or source.read,
                         "aliases": _without_repeats((*known.aliases, source.id, *source.aliases)),
                     }
@@ -119,7 +119,7 @@ class SourceRegister(BaseModel):
         known = self.sources[source_id]
         widened = known.model_copy(
             update={
-                "texts": _without_repeats((*known.texts, *_texts_of(found))),
+                "texts": _beyond(known.summary, known.texts, (found.text or found.summary,)),
                 "read": known.read or found.read,
                 "summary": known.summary or found.summary,
             }
@@ -128,9 +128,15 @@ class SourceRegister(BaseModel):
         return widened
 
 
-def _texts_of(found: FoundSource) -> tuple[StoredText, ...]:
-    text = found.summary if found.text is None else found.text
-    return (text,) if text else ()
+def shown_source(brief: SourceBrief) -> Source:
+    """A source as far as a role was shown it."""
+    return Source(id=brief.id, url=brief.url, title=brief.title, texts=(brief.text,))
+
+
+def _beyond(summary: str, *seen: Iterable[StoredText]) -> tuple[StoredText, ...]:
+    """The texts that say more than the summary, which is kept beside them, each once."""
+    texts = _without_repeats(text for some in seen for text in some)
+    return tuple(text for text in texts if text and text != summary)
 
 
 def _without_repeats(items: Iterable[T]) -> tuple[T, ...]:
@@ -166,7 +172,7 @@ def folded(text: str) -> str:
 
 def by_any_id(sources: Iterable[Source]) -> Mapping[str, Source]:
     """Sources by their ids and all their aliases."""
-    return {known: source for source in sources for known in (source.id, *source.aliases)}
+    return {known: source for source in sources for known in source.known_ids}
 
 
 # Every repetition is bounded: a report is what a model wrote, and a pattern that tries all ways through a long line
@@ -187,7 +193,13 @@ _NUMBERS = re.compile(
     r"|【\s{0,5}\d{1,3}[^】\n]{0,20}】)(?![(:])"
 )
 _FOOTNOTES = re.compile(r"[ \t]?\[\^[^\]\n]{1,100}\]:?")
-_DEFINITIONS = re.compile(r"^[ \t]{0,3}\[[^\]\n]{1,200}\]:[ \t]{0,5}<?(?:[A-Za-z]{1,20}:)?//[^\n]*\n?", re.MULTILINE)
+_DEFINITIONS = re.compile(
+    r"^[ \t>*+-]{0,10}\[[^\]\n]{1,200}\]:[ \t]{0,5}\n?[ \t]{0,5}"
+    r"(?:<?(?:[A-Za-z][A-Za-z0-9+.-]{0,20}:[^\s\[]|//)[^\n]*|[^\s\[]{1,4000}(?:[ \t]{1,5}[\"'(][^\n]*)?[ \t]{0,5}$)\n?",
+    re.MULTILINE,
+)
+# What Markdown could still read as a link: words before an address of a form that is not known here.
+_LEFT_OVER = re.compile(r"\](?=\()")
 _LABELLED = re.compile(r"\[([^\[\]\n]{1,200})\]\[([^\[\]\n]{0,100})\]")
 _ONLY_NUMBERS = re.compile(r"[\d,;–^ -]+")
 _TOKEN = re.compile("\ue000([^\ue000\ue001]*)\ue001")
@@ -269,6 +281,7 @@ class _Renumbering:
         text = _IMAGE.sub(self._image, text)
         text = _LINK.sub(self._link, text)
         text = _BARE_ADDRESS.sub(self._bare_address, text)
+        text = _LEFT_OVER.sub("] ", text)
         return _NUMBER_RUN.sub(_merged_numbers, _TOKEN.sub(self._number, text))
 
     def _number(self, token: re.Match[str]) -> str:

@@ -3,7 +3,7 @@
 Handlers take `Any`, since a typed parameter would make the SDK drop a malformed signal before anybody sees it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
@@ -72,6 +72,12 @@ class StepReport(Model):
     step_id: str
     held: str | None
     number: int = 0
+
+
+def refuse_more(name: str, more: Sequence[Any]) -> None:
+    """A message has one input at most; Temporal's tools can send several. Raises InvalidInput."""
+    if more:
+        raise InvalidInput(f"{name} takes one input, {1 + len(more)} were sent")
 
 
 def parse_approval(value: Any) -> Review:

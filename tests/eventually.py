@@ -44,3 +44,11 @@ async def eventually(look: Callable[[], Any], what: str, within_s: float = SLOW_
 
 def _told(value: object) -> str:
     return f": {value}" if isinstance(value, Shortfall) else ""
+
+
+async def always(look: Callable[[], bool], what: str, for_s: float) -> None:
+    """See to it that `look` stays true for so many seconds; AssertionError naming `what` when it does not."""
+    until = time.monotonic() + for_s
+    while time.monotonic() < until:
+        assert look(), f"{what} came to an end"
+        await asyncio.sleep(0.04)

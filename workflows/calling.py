@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.workflow import ActivityConfig, LocalActivityConfig
 
@@ -52,7 +52,7 @@ async def _held(make: Callable[[], Awaitable[Result]], hold: Hold) -> Result:
     while True:
         try:
             return await make()
-        except ActivityError as error:
+        except (ActivityError, ApplicationError, ActivityTimeout) as error:  # a local activity's comes unwrapped
             if is_cancelled_exception(error):
                 raise
             failure = failure_of(error)
@@ -61,9 +61,9 @@ async def _held(make: Callable[[], Awaitable[Result]], hold: Hold) -> Result:
             await hold(str(failure))
 
 
-def failure_of(error: ActivityError) -> ServiceError:
+def failure_of(error: FailureError) -> ServiceError:
     """What went wrong in an activity, as the error that its provider raised."""
-    cause = error.cause
+    cause = error.cause if isinstance(error, ActivityError) else error
     if isinstance(cause, ApplicationError):
         kind = FailureKind(cause.type) if cause.type in set(FailureKind) else FailureKind.REJECTED
         return ServiceError(cause.message, kind)

@@ -1,7 +1,7 @@
 """What a run needs at every moment: its state shown, saved and held, and open to messages."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -145,24 +145,25 @@ class OpenRun:
     # Messages: signals become notices when they are refused, updates answer with the reason
 
     @workflow.signal(description="Approve the plan that waits. Input: none, or {revision, reviewer}.")
-    def approve(self, value: Any = None) -> None:
+    def approve(self, value: Any = None, *more: Any) -> None:
         """Approve the waiting plan."""
-        self._take_signal("approve", lambda: self._state.take_review(workflow.now(), messages.parse_approval(value)))
+        self._take_signal("approve", more, lambda: self._take_review(messages.parse_approval(value)))
 
     @workflow.signal(description='Ask for changes. Input: text, {"feedback": text} or {"plan": plan}.')
-    def edit(self, value: Any = None) -> None:
+    def edit(self, value: Any = None, *more: Any) -> None:
         """Ask for changes of the waiting plan, or replace it."""
-        self._take_signal("edit", lambda: self._state.take_review(workflow.now(), messages.parse_edit(value)))
+        self._take_signal("edit", more, lambda: self._take_review(messages.parse_edit(value)))
 
     @workflow.signal(description="Answer a question of the coordinator. Input: text or {text}.")
-    def answer(self, value: Any = None) -> None:
+    def answer(self, value: Any = None, *more: Any) -> None:
         """Answer what the run asked."""
-        self._take_signal("answer", lambda: self._state.take_answer(value))
+        self._take_signal("answer", more, lambda: self._state.take_answer(value))
 
     @workflow.signal(description="Control the run. Input: {action, step_id, step, budget}.")
-    async def control(self, value: Any = None) -> None:
+    async def control(self, value: Any = None, *more: Any) -> None:
         """Do what a person asks of the run."""
         try:
+            messages.refuse_more("control", more)
             await self._act(messages.parse_control(value))
         except DeerError as error:
             self._refuse_signal("control", error)
@@ -170,7 +171,7 @@ class OpenRun:
     @workflow.update(name="review", description="Review the plan: {revision, decision, feedback or plan, reviewer}.")
     def review(self, value: Any = None) -> str:
         """Review the waiting plan; answers at once with what it did."""
-        return self._take_update(lambda: self._state.take_review(workflow.now(), messages.parse_review(value)))
+        return self._take_update(lambda: self._take_review(messages.parse_review(value)))
 
     @review.validator
     def _check_review(self, value: Any = None) -> None:
@@ -198,9 +199,10 @@ class OpenRun:
         self._check_update(lambda: flow.check_control(self._state, messages.parse_control(value)))
 
     @workflow.signal(description="A step says that it is held, or goes on. Sent by steps only.")
-    async def report(self, value: Any = None) -> None:
+    async def report(self, value: Any = None, *more: Any) -> None:
         """Take over what a step says of itself."""
         try:
+            messages.refuse_more("report", more)
             said = messages.parse_step_report(value)
             flow.check_step_report(self._state, said)
             if said.held is not None:
@@ -256,8 +258,12 @@ class OpenRun:
                 raise
             workflow.logger.info("step %s ended before it could be told: %s", child.id, error)
 
-    def _take_signal(self, name: str, act: Callable[[], object]) -> None:
+    def _take_review(self, review: messages.Review) -> str:
+        return self._state.take_review(workflow.now(), review)
+
+    def _take_signal(self, name: str, more: Sequence[Any], act: Callable[[], object]) -> None:
         try:
+            messages.refuse_more(name, more)
             act()
         except DeerError as error:
             self._refuse_signal(name, error)

@@ -232,7 +232,7 @@ class Research(OpenRun):
                     run_id=self._state.id,
                     brief=brief,
                     request=self._request,
-                    sources=self._state.sources_named_to(step),
+                    sources=self._state.sources_behind(step),
                 ),
                 id=f"{self._state.id}/{step.id}/{self._state.steps[step.id].attempt}",
                 static_summary=f"{brief.role} {step.id}: {step.title}"[:MAX_SUMMARY_CHARS],

@@ -14,9 +14,9 @@ with workflow.unsafe.imports_passed_through():
     from activities.reports import ReportActivities
     from activities.search import SearchActivities
     from deer.errors import InvalidInput, ServiceError
-    from deer.evidence import SourceRegister
+    from deer.evidence import SourceRegister, shown_source
     from deer.flow import MAX_ENTRY_CHARS
-    from deer.messages import Command, StepReport, parse_command
+    from deer.messages import Command, StepReport, parse_command, refuse_more
     from deer.models import (
         AgentNote,
         Check,
@@ -149,13 +149,14 @@ class Step:
         if self._has_not_searched():
             self._tell("never_searched")
         claims = await self._check(finding.claims)
-        return self._outcome(StepStatus.DONE, finding=finding, claims=claims)
+        return self._outcome(StepStatus.DONE, finding=finding.model_copy(update={"claims": ()}), claims=claims)
 
     async def _check(self, claims: Sequence[Claim]) -> tuple[CheckedClaim, ...]:
         """Look up the quotes of a finding; what could not be looked up counts as unverified."""
         if not claims:
             return ()
         known = SourceRegister(prefix="")
+        known.merge(shown_source(brief) for brief in self._request.brief.background)
         known.merge(self._request.sources)
         known.merge(self._sources.all())
         request = CheckClaimsRequest(claims=tuple(claims), sources=known.named_in(claims))
@@ -282,9 +283,10 @@ class Step:
     # Messages
 
     @workflow.signal(description="A command of the run, such as retry")
-    def command(self, value: Any = None) -> None:
+    def command(self, value: Any = None, *more: Any) -> None:
         """Take a command of the parent; a malformed one changes nothing."""
         try:
+            refuse_more("command", more)
             if parse_command(value) is Command.RETRY:
                 self._held = None
         except InvalidInput as error:

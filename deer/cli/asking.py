@@ -104,6 +104,8 @@ def _naming_the_option(error: ValidationError) -> InvalidInput:
         return InvalidInput(rule, option)
     if field == "report_style":
         rule = f"one of {', '.join(ReportStyle)}"
+    if field in ("allowed_domains", "denied_domains"):
+        rule = "write a host such as example.org, without scheme, port or path"
     if field == "locale":
         rule = "write a language as en-US or zh-CN"
     return InvalidInput(f"{str(complaint['input'])[:80]} is not allowed: {rule[0].lower()}{rule[1:]}", option)

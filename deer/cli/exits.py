@@ -1,9 +1,11 @@
 """How a command ends: an exit code, and for errors one line on standard error."""
 
+import os
 import sys
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
+from shutil import which
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,18 @@ if TYPE_CHECKING:
     from deer.models import Phase
 
 PROGRAM = "starter.py"
-CALL = f"uv run {PROGRAM}"
+
+
+def _uv_run() -> str:
+    """How a person runs a program of the checkout: with their own uv, else with the one in the environment."""
+    own = str(Path(sys.prefix) / "bin")  # `uv run` puts it on the PATH, on which the person's shell does not have it
+    path = os.pathsep.join(part for part in os.environ.get("PATH", "").split(os.pathsep) if part != own)
+    return "uv run" if which("uv", path=path) or not Path(own, "uv").exists() else ".venv/bin/uv run"
+
+
+CALL = f"{_uv_run()} {PROGRAM}"
 """How a person calls the program from the checkout, for lines that say what to type."""
+CALL_WORKER = f"{_uv_run()} worker.py"
 
 
 class ExitCode(IntEnum):
@@ -59,7 +71,8 @@ def run_and_report(arguments: Sequence[str]) -> int:
     try:
         return int(get_command(app).main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False) or 0)
     except typer.TyperException as error:
-        return _report(f"{error.format_message()} (see: {CALL} --help)", error.exit_code)
+        dashed = " what begins with a dash and is no option goes after --" if "No such option" in error.message else ""
+        return _report(f"{error.format_message()}{dashed} (see: {CALL} --help)", error.exit_code)
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except DeerError as error:

@@ -17,7 +17,7 @@ from deer.models import Phase, ProgressEntry, ProgressPage, RunStatus
 class Patience:
     """How often to ask, and how long to bear that nobody answers, in seconds.
 
-    Each question costs the worker what a small workflow task costs; asked twice as often, they slow a run by a percent.
+    Each question costs the worker what a small workflow task costs; asked twice as often, they slow a run by 2 %.
 
     `before_warning`: how long a silence lasts before it is told; more than nothing where a worker is on its way.
     """
@@ -54,6 +54,8 @@ class Follower:
         self._steps_asked_at = -math.inf
         self._silent_since: float | None = None
         self._has_warned = False
+        self._is_in_doubt = False
+        """Whether a step or the picture was silent: then the run is asked at once whether anybody answers."""
 
     async def until_stop(self, display: Display, show_picture: Callable[[RunStatus], None] | None = None) -> Phase:
         """Show what happens until the run ends or waits for a person; returns that phase.
@@ -77,7 +79,9 @@ class Follower:
                     await self._show_picture(show_picture)
                 if page.phase.is_end or (page.phase.waits_for_a_person and not self._others_work(page)):
                     return page.phase
-            await asyncio.sleep(self._patience.between_questions)
+            if not self._is_in_doubt:
+                await asyncio.sleep(self._patience.between_questions)
+            self._is_in_doubt = False
 
     def _others_work(self, page: ProgressPage) -> bool:
         """Whether steps are at work beside the one that needs attention: what they do is worth waiting for."""
@@ -109,7 +113,10 @@ class Follower:
         """What is new in a step. A step that cannot answer now is asked again; its parent tells how it ended."""
         try:
             page = await self._run.progress(self._step_cursors.get(step, ""), step)
-        except (NoServer, NotFound, Refused):
+        except NoServer:
+            self._is_in_doubt = True
+            return ()
+        except (NotFound, Refused):
             return ()
         self._step_cursors[step] = page.cursor
         self._step_phases[step] = page.phase
@@ -118,8 +125,10 @@ class Follower:
     async def _show_picture(self, show_picture: Callable[[RunStatus], None]) -> None:
         try:
             show_picture(await self._run.status())
-        except (NoServer, Refused):
-            return  # the next question for progress will say that nobody answers
+        except NoServer:
+            self._is_in_doubt = True
+        except Refused:
+            return  # the next question for progress will say so
 
     async def _stop_without_worker(
         self, silence: NoServer | Refused, asked_at: float, display: Display

@@ -21,13 +21,15 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from deer.cli.exits import CALL_WORKER
 from deer.errors import DeerError, NoServer, NotFound, Refused
 from deer.models import Phase, ProgressPage, RunStatus, TextRef
 from deer.temporal import RESEARCH_PHASE
 
 QUERY_LIMIT = timedelta(seconds=5)
-PROGRESS_LIMIT = timedelta(seconds=4)
-"""Short of five seconds, since a follower says within five that nobody answers."""
+PROGRESS_LIMIT = timedelta(seconds=2)
+"""Of two such questions in a row, to a step and then to its run, the follower says within five seconds that nobody
+answers."""
 UPDATE_LIMIT = timedelta(seconds=60)
 """Long enough for a worker that is being loaded."""
 
@@ -146,7 +148,7 @@ class TemporalRun:
             with rpc_errors_named(self.id):
                 await self._handle.execute_update(name, dict(message), rpc_timeout=UPDATE_LIMIT)
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            raise NoServer(f"run {self.id}: no worker took the message; start one with: uv run worker.py") from error
+            raise NoServer(f"run {self.id}: no worker took the message; start one with: {CALL_WORKER}") from error
         except WorkflowUpdateFailedError as error:
             cause = error.cause
             raise Refused(cause.message if isinstance(cause, ApplicationError) else str(cause)) from error

@@ -63,7 +63,8 @@ def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) ->
         parts.append(Text(f"Report: {where}"))
     parts.extend(Text(line, "bold") for line in ways_on(status))
     if ui_address:
-        parts.append(Text(f"In Temporal: {temporal_page(ui_address, status.id)}"))
+        page = temporal_page(ui_address, status.id)
+        parts.append(Text(f"In Temporal, while a command, `serve` or `server` runs: {page}"))
     return Group(*parts)
 
 

@@ -58,7 +58,8 @@ class Printer:
         if self.as_json:
             self.status_json(status)
         else:
-            self.out.print(run_page(status, datetime.now(UTC), ui_address))
+            # A line to type or an address must not be broken where a program reads it.
+            self.out.print(run_page(status, datetime.now(UTC), ui_address), soft_wrap=not self.out.is_terminal)
 
     def document(self, markdown: str) -> None:
         """A report on standard output: set for reading on a terminal, raw Markdown elsewhere."""

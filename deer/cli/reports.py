@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
-from deer.errors import Refused
+from deer.errors import InvalidInput, Refused
 from deer.models import RunStatus
 
 
@@ -28,6 +28,17 @@ def save_text(path: Path, text: str) -> Path:
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}; name another file with --output") from error
     return path
+
+
+def check_output(path: Path) -> None:
+    """Raise InvalidInput for a file that a report cannot be saved in, before there is a report to lose."""
+    parent = path.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if path.is_dir():
+        raise InvalidInput("is a directory; name a file", f"--output {path}")
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InvalidInput(f"cannot be made in {parent}; name another file", f"--output {path}")
 
 
 def with_path(status: RunStatus, path: Path | None) -> RunStatus:

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
-from deer.cli.exits import CALL, ExitCode, Unfinished, exit_of_phase
+from deer.cli.exits import CALL, CALL_WORKER, ExitCode, Unfinished, exit_of_phase
 from deer.cli.following import Follower, Patience
 from deer.cli.handles import RunHandle, TemporalRun
 from deer.cli.pictures import plan_table, temporal_page, ways_on
 from deer.cli.printing import LineDisplay, LiveDisplay, Printer
 from deer.cli.reading import read_status, wait_until_closed
-from deer.cli.reports import report_path, save_text, with_path
+from deer.cli.reports import check_output, report_path, save_text, with_path
 from deer.cli.reviewing import review_at_terminal
 from deer.cli.serving import launch_background_serve
 from deer.cli.session import Session, open_session
@@ -43,12 +43,14 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
     printer = Printer(as_json=wishes.as_json)
     settings = load_settings()
     run_id = check_run_id(wishes.run_id) if wishes.run_id is not None else new_run_id(datetime.now(UTC).date())
+    if wishes.output is not None:
+        check_output(wishes.output)
     words = read_question(question, sys.stdin)
     request = build_request(words, {"max_steps": settings.max_plan_steps, **_given(options)})
     if settings.temporal.embedded:
         for notice in settings.services(documents=wishes.documents is not None).notices:
             printer.say(f"notice: {notice}")
-    async with open_session(settings, runs_worker=not wishes.detach, requires_worker=True) as session:
+    async with open_session(settings, runs_worker=not wishes.detach, requires_worker=True, writes=True) as session:
         if wishes.documents is not None:
             from worker import register_documents
 
@@ -69,6 +71,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
 async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode:
     """Follow a run to its end, or until it waits for a person."""
     settings = load_settings()
+    if output is not None:
+        check_output(output)
     async with open_session(settings, runs_worker=True) as session:
         run = TemporalRun(session.client, run_id)
         return await follow_to_stop(run, session, settings, Printer(as_json=as_json), output)
@@ -142,7 +146,7 @@ def show_outcome(status: RunStatus, settings: Settings, printer: Printer, output
 
 def no_worker_hint(session: Session) -> str:
     """How to get a worker for this deployment."""
-    return f"carry the run on with: {CALL} serve" if session.embedded else "start a worker with: uv run worker.py"
+    return f"carry the run on with: {CALL} serve" if session.embedded else f"start a worker with: {CALL_WORKER}"
 
 
 async def _next_stop(run: RunHandle, follower: Follower, session: Session, printer: Printer) -> RunStatus:

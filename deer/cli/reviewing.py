@@ -61,7 +61,10 @@ async def _carry_out(choice: str, run: RunHandle, plan: PlanStatus, terminal: Te
             return False
         await run.update("review", edit_by_words(feedback, plan.revision))
         return True
-    return choice in {"e", "edit"} and await _edit_in_editor(run, plan, terminal)
+    if choice in {"e", "edit"}:
+        return await _edit_in_editor(run, plan, terminal)
+    terminal.show(Text("Answer with a, w, e or l."))
+    return False
 
 
 async def _edit_in_editor(run: RunHandle, plan: PlanStatus, terminal: Terminal) -> bool:

@@ -19,7 +19,7 @@ from deer.cli.interrupts import beside, say, signals_cancel, signals_stop
 from deer.cli.session import KEEP_CLOSED_RUNS, SERVER_PATIENCE, keep_server, open_session
 from deer.config import Settings
 from deer.devserver import ServerClient, ServerHold, hold_server, recorded_server, spawn_in_own_session
-from deer.errors import DeerError, NoServer, SettingsError
+from deer.errors import NoServer, NotFound, Refused, SettingsError
 from deer.models import Phase
 from deer.temporal import RESEARCH_PHASE, connect, keep_closed_runs
 
@@ -53,7 +53,7 @@ async def _serve_alone(settings: Settings, hold: ServerHold, *, as_json: bool) -
     await keep_closed_runs(client, KEEP_CLOSED_RUNS)
     with signals_stop(stop, hold.release):
         said = f"Temporal server at {hold.address}, web interface at {hold.ui}, data in {settings.data_dir}"
-        hint = f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address}"
+        hint = f"programs elsewhere use it with: TEMPORAL_ADDRESS={hold.address} DEER_STORE=DIRECTORY"
         _announce(hold, f"{said}\n{hint}", as_json=as_json)
         async with beside(keep_server(hold)):
             await stop.wait()
@@ -68,7 +68,7 @@ async def run_serve(settings: Settings, until_idle: bool, *, as_json: bool = Fal
     if not settings.temporal.embedded:
         raise SettingsError("serve runs a server of its own; with TEMPORAL_ADDRESS or TEMPORAL_PROFILE run worker.py")
     stop = asyncio.Event()
-    async with open_session(settings, runs_worker=True) as session:
+    async with open_session(settings, runs_worker=True, writes=True) as session:
         assert session.hold is not None, "without an address a session holds the embedded server"
         with signals_stop(stop, session.hold.release):
             said = f"serving {settings.data_dir} at {session.hold.address}, web interface at {session.ui_address}"
@@ -151,12 +151,14 @@ async def _can_go_on(client: Client, run: WorkflowExecution) -> bool:
 
 
 async def _has_steps_at_work(run: TemporalRun) -> bool:
-    """Whether a step works on beside those that need attention. True also when nobody says."""
+    """Whether a step works on beside those that need attention. True also when nobody says, as in a moment."""
     try:
         page = await run.progress("")
         steps = [await run.progress("", step) for step in page.running_steps]
-    except DeerError:
+    except (NoServer, NotFound):
         return True
+    except Refused:
+        return False
     return any(step.phase is not Phase.NEEDS_ATTENTION for step in steps)
 
 

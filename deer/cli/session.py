@@ -10,6 +10,7 @@ from typing import Any
 
 from temporalio.client import Client
 
+from deer.cli.exits import CALL, CALL_WORKER
 from deer.cli.interrupts import DRAINING, beside, say, signals_cancel, signals_leave
 from deer.cli.logs import logged_to, not_logged
 from deer.config import Settings
@@ -54,6 +55,7 @@ async def open_session(
     runs_worker: bool,
     starts_server: bool = True,
     requires_worker: bool = False,
+    writes: bool = False,
     work: Work | None = None,
 ) -> AsyncIterator[Session]:
     """Connect a command, for as long as the context lasts.
@@ -63,12 +65,18 @@ async def open_session(
     does `work`, the product's own worker when None.
     With a Temporal address nothing is started; `requires_worker` looks for one first.
 
+    `writes`: what the command begins needs a store that can be written to, which is looked at before anything starts.
+
     Ctrl-C, SIGTERM and a closed terminal end the block: calls in flight finish, a second signal does not wait for
     them. Raises NoServer, and SettingsError when settings cannot be used.
     """
     if settings.temporal.embedded:
+        if writes:
+            from worker import require_writable_store
+
+            await require_writable_store(settings)
         if not starts_server and recorded_server(settings.data_dir) is None:
-            raise NoServer(f"no embedded server runs for {settings.data_dir}; start one with: uv run starter.py serve")
+            raise NoServer(f"no embedded server runs for {settings.data_dir}; start one with: {CALL} serve")
         with signals_cancel():  # from before there is a server, which must not be left alone
             async with _embedded_session(settings, (work or _research_work) if runs_worker else None) as session:
                 yield session
@@ -93,8 +101,6 @@ async def _require_worker(client: Client) -> None:
 @asynccontextmanager
 async def _embedded_session(settings: Settings, work: Work | None) -> AsyncIterator[Session]:
     store = _store(settings)
-    if work is not None:
-        await _require_writable_store(settings)
     hold = await hold_server(settings.data_dir)
     try:
         with logged_to(settings.data_dir / "worker.log"):
@@ -165,13 +171,7 @@ async def _research_work(settings: Settings, client: Client, stop: asyncio.Event
 
 def _no_worker(client: Client) -> NoServer:
     address = client.service_client.config.target_host
-    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: uv run worker.py")
-
-
-async def _require_writable_store(settings: Settings) -> None:
-    from worker import require_writable_store
-
-    await require_writable_store(settings)
+    return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: {CALL_WORKER}")
 
 
 def _store(settings: Settings) -> TextStore:

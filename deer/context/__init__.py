@@ -2,13 +2,13 @@
 
 from deer.context.fitting import fitted
 from deer.context.limits import DEFAULT_TOKEN_LIMIT, answer_room, known_token_limit
-from deer.context.tokens import estimated_tokens, tokens_of_request
+from deer.context.tokens import safe_tokens, tokens_of_request
 
 __all__ = [
     "DEFAULT_TOKEN_LIMIT",
     "answer_room",
-    "estimated_tokens",
     "fitted",
     "known_token_limit",
+    "safe_tokens",
     "tokens_of_request",
 ]

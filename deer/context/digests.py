@@ -53,8 +53,8 @@ def digest(message: ChatMessage, max_chars: int, locale: str) -> ChatMessage:
         return message.model_copy(update={"content": _digest_of_result(message.content, max_chars, locale)})
     if message.speaker is Speaker.ASSISTANT:
         calls = tuple(_digest_of_call(call, max_chars, locale) for call in message.calls)
-        content = shortened(message.content, max_chars, locale)
-        return message.model_copy(update={"content": content, "calls": calls})
+        said = {name: shortened(getattr(message, name), max_chars, locale) for name in ("content", "reasoning")}
+        return message.model_copy(update={**said, "calls": calls})
     return message
 
 

@@ -41,7 +41,7 @@ _WEIGHTS: Final[tuple[tuple[bytes, float], ...]] = (
 )
 
 
-def estimated_tokens(text: str) -> int:
+def safe_tokens(text: str) -> int:
     """Tokens of a text, rounded up; rather too many than too few."""
     data = text.encode("utf-8", "surrogatepass")
     total = len(data)
@@ -49,12 +49,13 @@ def estimated_tokens(text: str) -> int:
 
 
 def tokens_of_message(message: ChatMessage) -> int:
-    """Tokens of a message with the calls in it."""
+    """Tokens of a message with the calls in it, and the reasoning that some endpoints want back."""
     calls = sum(
-        TOKENS_PER_MESSAGE + estimated_tokens(call.id) + estimated_tokens(call.name) + estimated_tokens(call.arguments)
+        TOKENS_PER_MESSAGE + safe_tokens(call.id) + safe_tokens(call.name) + safe_tokens(call.arguments)
         for call in message.calls
     )
-    return TOKENS_PER_MESSAGE + estimated_tokens(message.content) + estimated_tokens(message.call_id or "") + calls
+    said = safe_tokens(message.content) + safe_tokens(message.reasoning) + safe_tokens(message.call_id or "")
+    return TOKENS_PER_MESSAGE + said + calls
 
 
 def tokens_around(request: ChatRequest) -> int:
@@ -63,7 +64,7 @@ def tokens_around(request: ChatRequest) -> int:
         *(tool.model_dump(mode="json") for tool in request.tools),
         *((request.output.model_dump(mode="json"),) if request.output else ()),
     )
-    return sum(TOKENS_PER_MESSAGE + estimated_tokens(json.dumps(schema, ensure_ascii=False)) for schema in schemas)
+    return sum(TOKENS_PER_MESSAGE + safe_tokens(json.dumps(schema, ensure_ascii=False)) for schema in schemas)
 
 
 def tokens_of_request(request: ChatRequest) -> int:

@@ -23,6 +23,9 @@ from deer.models import (
 MAX_CITABLE_SOURCES = 300
 """Sources that the reporter is shown; more would fill its context and the payload without being cited."""
 
+MAX_SOURCES_CHARS = 20_000
+MIN_SOURCE_CHARS = 100
+
 _ROLES = {
     StepType.RESEARCH: Role.RESEARCHER,
     StepType.ANALYSIS: Role.ANALYST,
@@ -100,7 +103,7 @@ def reporter_brief(state: RunState, today: date, written: StoredText) -> Reporte
         style=state.request.report_style,
         plan=state.plan,
         findings=finding_briefs(state),
-        sources=_source_briefs(_citable(state)),
+        sources=_bounded(_source_briefs(_citable(state))),
         written=written,
     )
 
@@ -110,6 +113,12 @@ def _citable(state: RunState) -> tuple[Source, ...]:
     claimed = {claim.source_id for progress in state.steps.values() for claim in progress.claims}
     ranked = sorted(state.sources.all(), key=lambda source: (source.id not in claimed, not source.read))
     return tuple(ranked[:MAX_CITABLE_SOURCES])
+
+
+def _bounded(sources: tuple[SourceBrief, ...]) -> tuple[SourceBrief, ...]:
+    """Sources whose texts share what the reporter needs of them beside the findings: many say less, each."""
+    room = max(MIN_SOURCE_CHARS, MAX_SOURCES_CHARS // max(1, len(sources)))
+    return tuple(source.model_copy(update={"text": str(source.text)[:room]}) for source in sources)
 
 
 def can_search(state: RunState) -> bool:

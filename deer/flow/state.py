@@ -37,6 +37,9 @@ MAX_ENTRIES = 500
 """Lines of live progress that a run keeps; older ones are dropped."""
 
 MAX_ENTRY_CHARS = 300
+MAX_NOTICE_CHARS = 1_000
+MAX_NOTICES = 200
+"""Whoever sends refused messages again and again must not fill the status object."""
 
 
 class StepProgress(BaseModel):
@@ -114,8 +117,9 @@ class RunState(BaseModel):
         self.record(at, f"{sender} → {to}: {reason}")
 
     def notice(self, at: datetime, text: str) -> None:
-        """Tell the reader something; the same sentence is told once."""
-        if text not in self.notices:
+        """Tell the reader something; the same sentence is told once, and no more than a reader would read."""
+        text = text[:MAX_NOTICE_CHARS]
+        if text not in self.notices and len(self.notices) < MAX_NOTICES:
             self.notices = (*self.notices, text)
             self.record(at, text)
 
@@ -342,11 +346,15 @@ class RunState(BaseModel):
         """What the background search found."""
         return tuple(source for source in self.sources.all() if source.id.startswith("b-"))
 
-    def sources_named_to(self, step: Step) -> tuple[Source, ...]:
-        """The sources that a step is told of: those of the background and of the findings that it builds on."""
+    def sources_behind(self, step: Step) -> tuple[Source, ...]:
+        """What the findings that a step builds on may name: what those steps saw, and what their claims rest on."""
         claims = [claim for step_id in step.depends_on for claim in self.steps[step_id].claims]
-        named = (*self.background(), *self.sources.named_in(claims))
-        return tuple({source.id: source for source in named}.values())
+        seen = tuple(f"{step_id}-" for step_id in step.depends_on)
+        sources = [
+            *(source for source in self.sources.all() if any(known.startswith(seen) for known in source.known_ids)),
+            *self.sources.named_in(claims),
+        ]
+        return tuple({source.id: source.for_checking() for source in sources}.values())
 
     def gaps(self) -> tuple[str, ...]:
         """What a reader must be told is missing, a sentence each."""

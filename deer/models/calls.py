@@ -262,7 +262,7 @@ class SaveRunReply(Model):
 class StepRequest(Model):
     """Input of the workflow `Step`. `run_id` is the workflow id of the run, which is told when the step is held.
 
-    `sources` are those of the background and of the findings that the brief tells of: the step may quote them too.
+    `sources` are those that the findings in the brief may name, as far as the look-up of a quote needs them.
     """
 
     run_id: str
@@ -274,7 +274,7 @@ class StepRequest(Model):
 class StepOutcome(Model):
     """Result of the workflow `Step`: a finding, or the reason why there is none. Sources and usage count either way.
 
-    `claims` are those of the finding, each with what its check gave.
+    `claims` are those of the finding, each with what its check gave; the finding itself carries them no more.
     """
 
     status: StepStatus

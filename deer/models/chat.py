@@ -37,12 +37,17 @@ class RawToolCall(Model):
 
 
 class ChatMessage(Model):
-    """One message of a conversation. `call_id` is set on a tool's reply, `calls` on an assistant's message."""
+    """One message of a conversation. `call_id` is set on a tool's reply, `calls` on an assistant's message.
+
+    `reasoning` is what the model thought before its `calls`: some endpoints insist on having it back with the results.
+    It is for the model alone.
+    """
 
     speaker: Speaker
     content: str = ""
     calls: tuple[RawToolCall, ...] = ()
     call_id: str | None = None
+    reasoning: str = ""
 
 
 class ToolSpec(Model):
@@ -61,11 +66,18 @@ class OutputSchema(Model):
 
 
 class ChatReply(Model):
-    """One answer of a model. `was_cut`: the output limit ended it. `notices` are for the reader of the run."""
+    """One answer of a model. `was_cut` tells that the output limit ended it.
+
+    `reasoning` is what it thought beside its answer, as far as the endpoint tells it apart; empty for none.
+    `notices` are for the reader of the run.
+    `usage_is_estimated`: the endpoint did not count all tokens, so that those of `usage` are worked out from the texts.
+    """
 
     content: str
     calls: tuple[RawToolCall, ...] = ()
+    reasoning: str = ""
     was_cut: bool = False
     usage: Usage = Usage()
+    usage_is_estimated: bool = False
     model: str = ""
     notices: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ class FoundSource(Model):
 class Source(Model):
     """A source registered by code.
 
-    `aliases`: ids that other steps gave the same address. `texts`: everything that was seen of it, in order.
+    `aliases`: ids that other steps gave the same address. `texts`: what was seen of it beyond the summary, in order.
     `number`: its place in the finished report, None when not cited.
     """
 
@@ -67,6 +67,21 @@ class Source(Model):
     def cited(self) -> bool:
         """Whether the finished report cites it."""
         return self.number is not None
+
+    @property
+    def known_ids(self) -> tuple[str, ...]:
+        """The id and all aliases."""
+        return (self.id, *self.aliases)
+
+    @property
+    def seen(self) -> tuple[StoredText, ...]:
+        """Everything that was seen of it: where quotes are looked up."""
+        return (*self.texts, self.summary) if self.summary else self.texts
+
+    def for_checking(self) -> "Source":
+        """The source with no more than the look-up of a quote needs, for where many travel at once."""
+        texts = tuple(text if isinstance(text, str) else text.model_copy(update={"preview": ""}) for text in self.texts)
+        return Source(id=self.id, url=self.url, title="", summary=self.summary, texts=texts, aliases=self.aliases)
 
 
 class Check(StrEnum):

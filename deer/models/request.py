@@ -14,6 +14,12 @@ RUN_ID_PATTERN = r"^(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}|\.[A-Za-z0-9_-][A-Za-z0
 LOCALE_PATTERN = r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$"
 
 
+Domain = Annotated[
+    str, Field(pattern=r"^\.?[A-Za-z0-9\u00a1-\uffff]([A-Za-z0-9\u00a1-\uffff.-]{0,251}[A-Za-z0-9\u00a1-\uffff])?$")
+]
+"""A host and all below it, without scheme, port or path."""
+
+
 class ReportStyle(StrEnum):
     """How the report is written; `plain` joins the findings without a model call."""
 
@@ -52,8 +58,8 @@ class ResearchRequest(Message):
     report_style: ReportStyle = ReportStyle.STANDARD
     deep_thinking: bool = False
     web_search: bool = True
-    allowed_domains: tuple[str, ...] = ()
-    denied_domains: tuple[str, ...] = ()
+    allowed_domains: tuple[Domain, ...] = ()
+    denied_domains: tuple[Domain, ...] = ()
     documents: tuple[Annotated[str, Field(pattern=RUN_ID_PATTERN)], ...] = ()
     """Names of document collections, never paths."""
 

@@ -30,6 +30,11 @@ class FileStore:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    @property
+    def root(self) -> Path:
+        """The directory."""
+        return self._root
+
     async def require_writable(self) -> None:
         """Raise ServiceError (StoreUnwritable) unless files can be made under the root."""
         await asyncio.to_thread(self._make_and_remove_a_file)

@@ -1,10 +1,12 @@
 """A model behind any endpoint that speaks OpenAI's chat completions."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any, Protocol
 
+import httpx2
 import openai
 
 from deer.errors import FailureKind, ServiceError
@@ -12,13 +14,30 @@ from deer.models import ChatReply
 from deer.ports import ChatRequest
 from deer.providers.complaints import words_of
 from deer.providers.endpoints import checked_key, is_on_this_machine, shown_address, trusted_certificates
-from deer.providers.openai_errors import Refusal, error_in, service_error
-from deer.providers.openai_replies import json_of, reply_of
-from deer.providers.openai_requests import Dialect, body_of
+from deer.providers.openai_answers import understood
+from deer.providers.openai_dialects import Dialect
+from deer.providers.openai_errors import Refusal, error_in, service_error, unavailable
+from deer.providers.openai_replies import reasoning_field_in, reply_of
+from deer.providers.openai_requests import body_of
+from deer.providers.openai_stream import AnswerReader, Progress
+from deer.providers.openai_usage import with_estimated_usage
 
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 _SHOWN_MODELS = 10
 _TOKENS_PER_PRICE = 1_000_000
+
+STALL_TIMEOUT = timedelta(seconds=60)
+LONGEST_ANSWER = timedelta(minutes=9)
+"""A model that is still writing then is taken for cut by its output limit: what it wrote is paid for.
+
+Below the ten minutes that the flow gives a call.
+"""
+
+_AFTER_LAST_WORD = timedelta(seconds=5)
+"""How long the count of tokens may take after the answer is whole."""
+
+_AFTER_CLOSING = timedelta(milliseconds=500)
+"""How long the end of the response may take after the end of the stream; a connection that has it is used again."""
 
 Answer = Mapping[str, Any] | Refusal  # Any: what endpoints answer has no closed type
 
@@ -27,21 +46,21 @@ class _Response(Protocol):
     """What is read of a response; the SDK's own class for it is not public."""
 
     @property
-    def content(self) -> bytes: ...
-    @property
     def headers(self) -> Mapping[str, str]: ...
+    def iter_bytes(self) -> AsyncIterator[bytes]: ...
 
 
 class OpenAIModel:
     """Implements `deer.ports.ChatModel` over the `openai` SDK, without its retries.
 
     `model` None means the only model that the endpoint lists. `base_url` None is OpenAI itself; `api_key` None
-    suits endpoints that want none. `timeout` bounds one request from first to last byte. Prices are USD per million
-    tokens; a missing one counts as nothing. `extra` goes with every request as it is (`temperature`, `max_tokens`,
-    what an endpoint adds of its own).
+    suits endpoints that want none. Answers are streamed where the endpoint can: `timeout` bounds the time until the
+    first token, or until the whole answer from endpoints that do not stream, `stall_timeout` the time between tokens.
+    Prices are USD per million tokens; a missing one counts as nothing. `extra` goes with every request (`temperature`,
+    `max_tokens`, what an endpoint adds of its own).
 
-    An endpoint that refuses `json_schema`, a forced tool choice or `parallel_tool_calls` is asked again in simpler
-    terms within the same call, and these terms are kept for the life of the object.
+    An endpoint that refuses a part of the dialect is asked again in simpler terms within the same call, and these terms
+    are kept for the life of the object: nothing is probed, and nothing that was refused is tried again.
     """
 
     def __init__(
@@ -53,6 +72,7 @@ class OpenAIModel:
         input_price: float | None = None,
         output_price: float | None = None,
         extra: Mapping[str, Any] | None = None,  # JSON of the endpoint's own making
+        stall_timeout: timedelta = STALL_TIMEOUT,
     ) -> None:
         address = base_url or OPENAI_ADDRESS
         key = checked_key(api_key, "the key of the model endpoint") if api_key else None
@@ -60,18 +80,18 @@ class OpenAIModel:
         self._model = model
         self._secrets = (key,) if key else ()
         self._timeout = timeout
+        self._stall_timeout = stall_timeout
         self._prices = (input_price or 0.0, output_price or 0.0)
         self._extra = dict(extra or {})
         self._dialect = Dialect()
         self._naming = asyncio.Lock()
-        seconds = timeout.total_seconds()
         self._client = openai.AsyncOpenAI(
             api_key=key or "none",  # without one the SDK would take the environment's
             base_url=address,
             max_retries=0,
-            timeout=seconds,
+            timeout=None,  # `_read` keeps the time
             http_client=openai.DefaultAsyncHttpxClient(
-                timeout=seconds, trust_env=not is_on_this_machine(address), verify=trusted_certificates()
+                timeout=None, trust_env=not is_on_this_machine(address), verify=trusted_certificates()
             ),
         )
 
@@ -83,14 +103,24 @@ class OpenAIModel:
         model = await self._model_name()
         while True:
             dialect = self._dialect
-            answer = await self._post(body_of(request, model, dialect) | self._extra)
+            body = body_of(request, model, dialect) | dialect.settings(self._extra)
+            answer = await self._answer(
+                # All goes as the extra body: what the SDK is given by name it walks through to rename, for a third of a
+                # call's computing time, though nothing here needs renaming.
+                self._client.chat.completions.with_streaming_response.create(model="", messages=[], extra_body=body)
+            )
             if not isinstance(answer, Refusal):
-                return self._priced(reply_of(answer, self._endpoint), model)
-            simpler = dialect.without_refused(answer, request) if answer.status in (400, 422) else None
+                reply = with_estimated_usage(reply_of(answer, self._endpoint), body)
+                self._learn(dialect, dialect.after_answer(request, reply, reasoning_field_in(answer)))
+                return self._priced(understood(reply, request, dialect), model)
+            simpler = dialect.without_refused(answer, request, self._extra)
             if simpler is None:
                 raise service_error(answer, self._endpoint, model, self._secrets)
-            if self._dialect == dialect:  # else a call beside this one has learnt something: ask in its terms first
-                self._dialect = simpler
+            self._learn(dialect, simpler)
+
+    def _learn(self, spoken: Dialect, better: Dialect) -> None:
+        if self._dialect == spoken:  # else a call beside this one has learnt something: ask in its terms first
+            self._dialect = better
 
     def _priced(self, reply: ChatReply, model: str) -> ChatReply:
         usage = reply.usage
@@ -107,7 +137,7 @@ class OpenAIModel:
         return self._model
 
     async def _only_listed_model(self) -> str:
-        answer = await self._answer(self._client.models.with_raw_response.list())
+        answer = await self._answer(self._client.models.with_streaming_response.list())
         if isinstance(answer, Refusal) and answer.status != 404:
             raise service_error(answer, self._endpoint, "", self._secrets)
         listed = answer.get("data") if isinstance(answer, Mapping) else None
@@ -121,31 +151,57 @@ class OpenAIModel:
             f"the model endpoint {self._endpoint} {what}; name one in BASIC_MODEL", FailureKind.UNKNOWN_MODEL
         )
 
-    async def _post(self, body: dict[str, Any]) -> Answer:  # Any: see openai_requests.Json
-        # All goes as the extra body: what the SDK is given by name it walks through to rename, for a third of a call's
-        # computing time, though nothing here needs renaming.
-        return await self._answer(
-            self._client.chat.completions.with_raw_response.create(model="", messages=[], extra_body=body)
-        )
-
-    async def _answer(self, call: Awaitable[_Response]) -> Answer:
-        """The JSON that came back, or the refusal. Raises ServiceError when neither did.
+    async def _answer(self, opening: AbstractAsyncContextManager[_Response]) -> Answer:
+        """What came back, as a whole, or the refusal. Raises ServiceError when neither did.
 
         Errors are raised without their cause: a cause travels into histories, and the SDK's may quote a key.
         """
-        seconds = self._timeout.total_seconds()
+        reader = AnswerReader(self._endpoint)
         try:
-            async with asyncio.timeout(seconds):
-                response = await call
+            headers = await self._read(opening, reader)
         except openai.APIStatusError as error:
             return Refusal(error.status_code, error.response.headers, error.body)
         except (openai.APITimeoutError, TimeoutError):
-            raise self._unavailable(f"did not answer within {seconds:g} s") from None
+            raise unavailable(self._endpoint, self._silence(reader.progress)) from None
         except openai.APIConnectionError as error:
             cause = words_of(str(error.__cause__ or error), self._secrets)
-            raise self._unavailable(f"cannot be reached ({cause}); check OPENAI_BASE_URL and the network") from None
-        payload = json_of(response.content, self._endpoint)
-        return error_in(payload, response.headers) or payload
+            what = f"cannot be reached ({cause}); check OPENAI_BASE_URL and the network"
+            raise unavailable(self._endpoint, what) from None
+        payload = reader.completion()
+        return error_in(payload, headers) or payload
 
-    def _unavailable(self, what: str) -> ServiceError:
-        return ServiceError(f"the model endpoint {self._endpoint} {what}", FailureKind.UNAVAILABLE, retryable=True)
+    async def _read(self, opening: AbstractAsyncContextManager[_Response], reader: AnswerReader) -> Mapping[str, str]:
+        """Read an answer to its end; the headers that came with it.
+
+        Raises TimeoutError when it stalls, and the SDK's errors before it begins. What breaks off after its end is of
+        no matter; what breaks off before, the reader tells.
+        """
+        clock = asyncio.get_running_loop().time
+        latest = clock() + LONGEST_ANSWER.total_seconds()
+        headers: Mapping[str, str] = {}
+        try:
+            async with asyncio.timeout(self._timeout.total_seconds()) as patience, opening as response:
+                headers = response.headers
+                async for piece in response.iter_bytes():
+                    if reader.take(piece):
+                        patience.reschedule(min(clock() + self._patience(reader.progress), latest))
+        except TimeoutError:
+            if reader.progress is Progress.SPOKEN and clock() >= latest:
+                reader.cut()
+            if reader.progress in (Progress.AWAITED, Progress.SPOKEN):
+                raise
+        except httpx2.RequestError:
+            if reader.progress in (Progress.AWAITED, Progress.SPOKEN):
+                raise unavailable(self._endpoint, "broke off in the middle of its answer") from None
+        return headers
+
+    def _patience(self, progress: Progress) -> float:
+        """Seconds to wait for what comes next."""
+        if progress is Progress.SPOKEN:
+            return self._stall_timeout.total_seconds()
+        return (_AFTER_LAST_WORD if progress is Progress.ENDED else _AFTER_CLOSING).total_seconds()
+
+    def _silence(self, progress: Progress) -> str:
+        if progress is Progress.SPOKEN:
+            return f"fell silent for {self._stall_timeout.total_seconds():g} s in the middle of its answer"
+        return f"did not answer within {self._timeout.total_seconds():g} s"

@@ -6,14 +6,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from deer.errors import FailureKind, ServiceError
 from deer.models import ChatReply, RawToolCall, Usage
+from deer.providers.openai_dialects import REASONING_FIELDS
+from deer.providers.openai_errors import filtered, malformed, unavailable
 from deer.providers.plain_text import clean
 
-_THOUGHTS = ("<think>", "<thinking>")
+_CUT = frozenset({"length", "max_tokens", "model_length"})
+_FILTERED = frozenset({"content_filter", "safety", "SAFETY"})
+_GIVEN_UP = frozenset({"error", "abort", "insufficient_system_resource"})
+"""Why answers end, in the words of several endpoints; any other reason, or none, is an answer that is whole."""
 
 
-def _text_of(content: Any) -> str:
+def text_of(content: Any) -> str:
     """The text of a message's content, which endpoints write as a string, as a list of parts, or as null."""
     if isinstance(content, str):
         return content
@@ -21,6 +25,14 @@ def _text_of(content: Any) -> str:
         return ""
     texts = (part if isinstance(part, str) else _text_of_part(part) for part in content)
     return "".join(texts)
+
+
+def thoughts_in(content: Any) -> str:
+    """The reasoning among the parts of a message's content; empty for none."""
+    if isinstance(content, str) or not isinstance(content, Sequence):
+        return ""
+    parts = (part for part in content if isinstance(part, Mapping) and part.get("type") in ("thinking", "reasoning"))
+    return "".join(text_of(part.get("thinking") or part.get("text")) for part in parts)
 
 
 def _text_of_part(part: Any) -> str:
@@ -31,9 +43,9 @@ def _text_of_part(part: Any) -> str:
 
 
 def _arguments_of(arguments: Any) -> str:
-    """Arguments as JSON text; some endpoints send the object itself, or null for none."""
+    """Arguments as JSON text; some endpoints send the object itself, or nothing for none."""
     if isinstance(arguments, str):
-        return arguments
+        return arguments if arguments.strip() else "{}"
     return json.dumps({} if arguments is None else arguments, ensure_ascii=False)
 
 
@@ -45,7 +57,7 @@ def _or_empty(value: Any) -> Any:
     return "" if value is None else value
 
 
-_Text = Annotated[str, BeforeValidator(_text_of)]
+_Text = Annotated[str, BeforeValidator(text_of)]
 _Word = Annotated[str, BeforeValidator(_or_empty)]
 _Count = Annotated[int, BeforeValidator(_count_of)]
 
@@ -61,8 +73,10 @@ class _Call(BaseModel):
 
 
 class _Message(BaseModel):
-    content: _Text = ""
+    content: Any = None  # a string, parts, or null: see `text_of`
     refusal: _Text = ""
+    reasoning_content: _Text = ""
+    reasoning: _Text = ""
     tool_calls: list[_Call] | None = None
 
 
@@ -91,51 +105,44 @@ def json_of(body: bytes, endpoint: str) -> Mapping[str, Any]:  # Any: what endpo
     if not isinstance(payload, Mapping):
         is_page = body.lstrip()[:1] == b"<"
         what = "a web page" if is_page else "an empty body" if not body.strip() else "something else"
-        raise ServiceError(
-            f"the model endpoint {endpoint} answered {what} instead of JSON; check OPENAI_BASE_URL if it stays so",
-            FailureKind.MALFORMED,
-            retryable=True,
-        )
+        raise malformed(endpoint, f"answered {what} instead of JSON; check OPENAI_BASE_URL if it stays so")
     return payload
 
 
 def reply_of(payload: Mapping[str, Any], endpoint: str) -> ChatReply:
     """The answer in a completion. `usage` has the tokens and one model call, no price.
 
-    Raises ServiceError: Malformed and retryable without a usable choice, Rejected when a filter held the answer back.
+    Raises ServiceError: Malformed and retryable without a usable choice, Unavailable when the endpoint gave up on its
+    way, Rejected when a filter held the answer back, also when it had let some of it through.
     """
     try:
         completion = _Completion.model_validate(payload)
     except ValidationError as error:
         field = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"])
-        raise _malformed(endpoint, f"{field} has an unknown shape") from None
+        raise malformed(endpoint, f"sent an answer that cannot be used: {field} has an unknown shape") from None
     choice = completion.choices[0] if completion.choices else None
     if choice is None or choice.message is None:
-        raise _malformed(endpoint, "it holds no choice")
+        raise malformed(endpoint, "sent an answer that cannot be used: it holds no choice")
+    if choice.finish_reason in _FILTERED:
+        raise filtered(endpoint)
+    if choice.finish_reason in _GIVEN_UP:
+        raise unavailable(endpoint, f"gave up on its answer ({choice.finish_reason})")
     message = choice.message
-    content = _without_thoughts(clean(message.content)) or clean(message.refusal)
-    calls = _calls_of(message.tool_calls or ())
-    if choice.finish_reason == "content_filter" and not content and not calls:
-        raise ServiceError(
-            f"the content filter of the model endpoint {endpoint} held the answer back; word the question differently",
-            FailureKind.REJECTED,
-        )
     tokens = completion.usage or _Tokens()
     return ChatReply(
-        content=content,
-        calls=calls,
-        was_cut=choice.finish_reason == "length",
+        content=clean(text_of(message.content)) or clean(message.refusal),
+        calls=_calls_of(message.tool_calls or ()),
+        reasoning=clean(message.reasoning_content or message.reasoning or thoughts_in(message.content)),
+        was_cut=choice.finish_reason.lower() in _CUT,
         usage=Usage(input_tokens=tokens.prompt_tokens, output_tokens=tokens.completion_tokens, model_calls=1),
         model=completion.model,
     )
 
 
-def _malformed(endpoint: str, why: str) -> ServiceError:
-    return ServiceError(
-        f"the model endpoint {endpoint} sent an answer that cannot be used: {why}",
-        FailureKind.MALFORMED,
-        retryable=True,
-    )
+def reasoning_field_in(payload: Mapping[str, Any]) -> str | None:  # Any: as above
+    """Where an answer that `reply_of` could read has the model's reasoning; None when it has none."""
+    message = payload["choices"][0]["message"]
+    return next((name for name in REASONING_FIELDS if message.get(name)), None)
 
 
 def _calls_of(calls: Sequence[_Call]) -> tuple[RawToolCall, ...]:
@@ -147,13 +154,3 @@ def _calls_of(calls: Sequence[_Call]) -> tuple[RawToolCall, ...]:
         name = call.id if call.id and call.id not in found else f"call_{position}"
         found[name] = RawToolCall(id=name, name=call.function.name, arguments=clean(call.function.arguments))
     return tuple(found.values())
-
-
-def _without_thoughts(content: str) -> str:
-    """The text after a closed block of reasoning at its start, which some models write into their answer."""
-    text = content.lstrip()
-    for opening in _THOUGHTS:
-        if text.startswith(opening):
-            _, closing, answer = text.partition(opening.replace("<", "</"))
-            return answer.strip() if closing else content
-    return content

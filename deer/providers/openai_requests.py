@@ -2,75 +2,68 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import Any
 
 from deer.models import ChatMessage, OutputSchema, RawToolCall, Speaker, ToolSpec
 from deer.ports import ChatRequest
-from deer.providers.openai_errors import Refusal
+from deer.providers.openai_dialects import Dialect, OutputDialect, StreamDialect, SystemDialect, ToolDialect
 from deer.providers.plain_text import clean
+from deer.providers.tools_in_words import conversation_in_words
 
 Json = dict[str, Any]  # bodies follow the endpoint's API, which checks them itself
-
-_ABOUT_OUTPUT = ("response_format", "response format", "json_schema", "json schema", "json_object", "structured output")
-
-
-class OutputDialect(IntEnum):
-    """How the endpoint is told what JSON to write, from the most binding to the least."""
-
-    SCHEMA = 0
-    JSON = 1
-    WORDS = 2
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """What an endpoint understands, as far as it is known."""
-
-    output: OutputDialect = OutputDialect.SCHEMA
-    can_force_tools: bool = True
-    knows_parallel_calls: bool = True
-
-    def without_refused(self, refusal: Refusal, request: ChatRequest) -> "Dialect | None":
-        """The next simpler dialect after a refusal of this request; None when it is about something else."""
-        if request.tools and self.knows_parallel_calls and refusal.says(("parallel_tool_calls", "parallel tool")):
-            return replace(self, knows_parallel_calls=False)
-        if request.must_call_tool and self.can_force_tools and refusal.says(("tool_choice", "tool choice")):
-            return replace(self, can_force_tools=False)
-        if request.output and self.output < OutputDialect.WORDS and refusal.says(_ABOUT_OUTPUT):
-            return replace(self, output=OutputDialect(self.output + 1))
-        return None
 
 
 def body_of(request: ChatRequest, model: str, dialect: Dialect) -> Json:
     """The JSON to post for this request."""
-    messages = [_message_of(message) for message in request.messages]
+    told = request.messages
+    if dialect.tools is ToolDialect.WORDS:
+        told = conversation_in_words(request)
+    messages = [_message_of(message, dialect) for message in told]
     body: Json = {"model": model, "messages": messages}
-    if request.tools:
-        body["tools"] = [_tool_of(tool) for tool in request.tools]
-        if request.must_call_tool:
-            body["tool_choice"] = "required" if dialect.can_force_tools else "auto"
-        if dialect.knows_parallel_calls:
-            body["parallel_tool_calls"] = True
+    if dialect.stream is not StreamDialect.WHOLE:
+        body["stream"] = True
+    if dialect.stream is StreamDialect.WITH_USAGE:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools and dialect.tools is not ToolDialect.WORDS:
+        body |= _offer_of(request, dialect)
     if request.output:
-        if dialect.output is OutputDialect.SCHEMA:
-            body["response_format"] = _schema_format(request.output)
-        else:
-            body["messages"] = _with_schema_in_words(messages, request.output)
-        if dialect.output is OutputDialect.JSON:
-            body["response_format"] = {"type": "json_object"}
+        body |= _wish_of(request.output, dialect.output_of(request))
+        if dialect.output_of(request) >= OutputDialect.JSON:
+            body["messages"] = messages = _with_schema_in_words(messages, request.output)
+    if dialect.system is not SystemDialect.SYSTEM:
+        body["messages"] = _with_system_as(dialect.system, messages)
     return body
 
 
-def _message_of(message: ChatMessage) -> Json:
+def _offer_of(request: ChatRequest, dialect: Dialect) -> Json:
+    offer: Json = {"tools": [_tool_of(tool) for tool in request.tools]}
+    if request.must_call_tool:
+        offer["tool_choice"] = "required" if dialect.tools is ToolDialect.FORCED else "auto"
+    if dialect.knows_parallel_calls:
+        offer["parallel_tool_calls"] = True
+    return offer
+
+
+def _wish_of(output: OutputSchema, dialect: OutputDialect) -> Json:
+    if dialect is OutputDialect.SCHEMA:
+        return {"response_format": _schema_format(output)}
+    if dialect is OutputDialect.TOOL:
+        tool = ToolSpec(name=output.name, description=f"Hand in the {output.name}.", parameters=output.json_schema)
+        return {"tools": [_tool_of(tool)], "tool_choice": {"type": "function", "function": {"name": output.name}}}
+    return {"response_format": {"type": "json_object"}} if dialect is OutputDialect.JSON else {}
+
+
+def _message_of(message: ChatMessage, dialect: Dialect) -> Json:
     content = clean(message.content)
     if message.speaker is Speaker.TOOL:
         return {"role": "tool", "tool_call_id": message.call_id, "content": content}
-    if message.calls:
-        calls = [_call_of(call) for call in message.calls]
-        return {"role": "assistant", "content": content or None, "tool_calls": calls}
-    return {"role": message.speaker.value, "content": content}
+    if not message.calls:
+        return {"role": message.speaker.value, "content": content}
+    calls = [_call_of(call) for call in message.calls]
+    told: Json = {"role": "assistant", "content": content or None, "tool_calls": calls}
+    if message.reasoning and dialect.reasoning_field is not None:
+        told[dialect.reasoning_field] = clean(message.reasoning)
+    return told
 
 
 def _call_of(call: RawToolCall) -> Json:
@@ -126,3 +119,21 @@ def _with_schema_in_words(messages: Sequence[Json], output: OutputSchema) -> lis
     if first["role"] == Speaker.SYSTEM.value:
         return [{**first, "content": f"{first['content']}\n\n{words}"}, *rest]
     return [{"role": Speaker.SYSTEM.value, "content": words}, *messages]
+
+
+def _with_system_as(dialect: SystemDialect, messages: Sequence[Json]) -> list[Json]:
+    """The conversation with its system messages under the role of the dialect.
+
+    As words of the user they join what the user says next to them: templates without a system role want user and
+    assistant to take turns.
+    """
+    role = "developer" if dialect is SystemDialect.DEVELOPER else "user"
+    told: list[Json] = []
+    for message in messages:
+        if message["role"] == Speaker.SYSTEM.value:
+            message = {**message, "role": role}
+        if told and message["role"] == told[-1]["role"] == "user":
+            told[-1] = {**message, "content": f"{told[-1]['content']}\n\n{message['content']}"}
+        else:
+            told.append(message)
+    return told

@@ -1,6 +1,5 @@
 """The embedded server alone, and in the background, by the product's own commands."""
 
-import asyncio
 import os
 import signal
 import socket
@@ -12,12 +11,9 @@ import pytest
 from deer.models import Phase, RunStatus
 from deer.providers.files import FileStore
 from tests.e2e.programs import PATIENCE_S, Programs
-from tests.eventually import eventually
+from tests.eventually import always, eventually
 from tests.scripted import REFUSED_KEY, Call, ScriptedServices, plan_of, research_step
 from tests.scripted.roles import asked_text, researcher
-
-LOOKS_EVERY_S = 1.0
-"""How often the process in the background asks whether it is still needed."""
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
 
@@ -94,8 +90,7 @@ async def test_a_run_goes_on_in_the_background_beside_a_step_that_needs_attentio
         return record is not None and RunStatus.model_validate_json(record).phase is Phase.NEEDS_ATTENTION
 
     await eventually(is_held, "a step that needs attention", PATIENCE_S)
-    await asyncio.sleep(LOOKS_EVERY_S * 3)
-    assert works(programs), "a step still works"
+    await always(lambda: works(programs), "the work for the other step", for_s=3)  # it looks every second
     gate.open()
     await eventually(lambda: not programs.server, "the end of the background process", PATIENCE_S)
     assert [call.rounds for call in scripted.log.calls("researcher") if is_free(call)] == [0, 1, 2]

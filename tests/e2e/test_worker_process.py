@@ -54,16 +54,24 @@ def test_worker_without_a_store_says_so(programs: Programs) -> None:
     assert "DEER_STORE" in err
 
 
-@pytest.mark.parametrize("program", ["worker.py", "starter.py"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("worker.py",),
+        ("starter.py", "research", "Why?", "--auto-accept"),
+        ("starter.py", "research", "Why?", "--detach"),
+        ("starter.py", "serve"),
+    ],
+    ids=" ".join,
+)
 def test_a_store_that_cannot_be_written_is_said_before_anything_starts(
-    programs: Programs, tmp_path: Path, program: str
+    programs: Programs, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     """With a file where the store should be, worker and embedded mode exit 2 with one line; no server, no run."""
     (tmp_path / "file").touch()
-    address = {"TEMPORAL_ADDRESS": "127.0.0.1:1"} if program == "worker.py" else {}
-    arguments = () if program == "worker.py" else ("research", "Why?", "--auto-accept")
+    address = {"TEMPORAL_ADDRESS": "127.0.0.1:1"} if arguments == ("worker.py",) else {}
     settings = {**address, "DEER_STORE": str(tmp_path / "file" / "store")}
-    code, out, err = programs.run(program, *arguments, settings=settings)
+    code, out, err = programs.run(*arguments, settings=settings)
     assert (code, out) == (2, "")
     complaint = err.splitlines()[-1]  # after what the command line says of a run without a model
     assert "cannot be written" in complaint

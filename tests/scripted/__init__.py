@@ -2,7 +2,7 @@
 
 from tests.scripted.calls import Call, CallLog, Json, Kind, most_at_once
 from tests.scripted.canaries import leaked_canaries
-from tests.scripted.replies import REFUSED_KEY, Failure, Text, ToolCall, ToolCalls, call_tool
+from tests.scripted.replies import REFUSED_KEY, Failure, Stream, Text, ToolCall, ToolCalls, call_tool
 from tests.scripted.roles import SMALL_PLAN, analysis_step, plan_of, research_step, subject_of
 from tests.scripted.services import Gate, InsideListener, ScriptedServices, Setup
 
@@ -18,6 +18,7 @@ __all__ = [
     "Kind",
     "ScriptedServices",
     "Setup",
+    "Stream",
     "Text",
     "ToolCall",
     "ToolCalls",

@@ -16,6 +16,7 @@ class Text:
 
     content: str | None
     finish_reason: str = "stop"
+    reasoning: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,19 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolCalls:
-    """One or several tool calls in one message."""
+    """One or several tool calls in one message. `reasoning` is sent as `reasoning_content`."""
 
     calls: tuple[ToolCall, ...]
     content: str | None = None
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of these deltas. Without a `finish_reason` the connection is cut after them."""
+
+    deltas: tuple[Json, ...]
+    finish_reason: str | None = "stop"
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ class Failure:
     hang_s: float = 0.0
 
 
-Reply = Text | ToolCalls | Failure
+Reply = Text | ToolCalls | Stream | Failure
 Answer = str | Reply
 """A plain string is a `Text`."""
 Script = Answer | Sequence[Answer] | Callable[[Call], Answer]
@@ -89,19 +99,30 @@ def completion(model: str, reply: Text | ToolCalls) -> Json:
 USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 
 
-def stream_events(model: str, reply: Text | ToolCalls) -> Iterator[str]:
-    """The server-sent events of a streamed chat completion, with usage at the end."""
+class ConnectionCut(Exception):
+    """Ends a stream without its end: the server closes the connection on it."""
+
+
+def stream_events(model: str, reply: Text | ToolCalls | Stream) -> Iterator[str]:
+    """The server-sent events of a streamed chat completion, with usage at the end. Raises ConnectionCut."""
     head: Json = {"id": f"chatcmpl-{next(_ids)}", "object": "chat.completion.chunk", "created": 0, "model": model}
-    message = _message(reply)
-    content = message["content"] or ""
-    pieces = [content[at : at + 40] for at in range(0, len(content), 40)]
-    deltas: list[Json] = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces)]
-    deltas += [{"tool_calls": [{"index": i, **call}]} for i, call in enumerate(message.get("tool_calls") or ())]
+    deltas = reply.deltas if isinstance(reply, Stream) else _deltas(_message(reply))
+    reason = reply.finish_reason if isinstance(reply, Stream) else _finish_reason(reply)
     for delta in deltas:
         yield _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-    yield _event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": _finish_reason(reply)}]})
+    if reason is None:
+        raise ConnectionCut
+    yield _event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
     yield _event({**head, "choices": [], "usage": USAGE})
     yield "data: [DONE]\n\n"
+
+
+def _deltas(message: Json) -> Iterator[Json]:
+    yield {"role": "assistant", "content": ""}
+    for name in ("reasoning_content", "content"):
+        text = message.get(name) or ""
+        yield from ({name: text[at : at + 40]} for at in range(0, len(text), 40))
+    yield from ({"tool_calls": [{"index": i, **call}]} for i, call in enumerate(message.get("tool_calls") or ()))
 
 
 def _event(chunk: Json) -> str:
@@ -112,6 +133,8 @@ def _message(reply: Text | ToolCalls) -> Json:
     message: Json = {"role": "assistant", "content": reply.content}
     if isinstance(reply, ToolCalls):
         message["tool_calls"] = [call.encoded() for call in reply.calls]
+    if reply.reasoning:
+        message["reasoning_content"] = reply.reasoning
     return message
 
 

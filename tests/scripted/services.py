@@ -32,6 +32,7 @@ from tests.scripted.replies import (
     Failure,
     Reply,
     Script,
+    Stream,
     Text,
     ToolCalls,
     answer_to,
@@ -264,15 +265,16 @@ def _failed(call: Call, failure: Failure) -> Response:
     return JSONResponse(failure.body, failure.status, failure.headers)
 
 
-def _said(call: Call, reply: Text | ToolCalls) -> Response:
+def _said(call: Call, reply: Text | ToolCalls | Stream) -> Response:
     model = str(call.body.get("model"))
     _finish(call, 200)
-    if not call.body.get("stream"):
+    if not call.body.get("stream") and not isinstance(reply, Stream):
         return JSONResponse(completion(model, reply))
 
     async def events() -> AsyncIterator[str]:
         for event in stream_events(model, reply):
             yield event
+            await asyncio.sleep(0)  # each is a piece of its own for the client
 
     return StreamingResponse(events(), media_type="text/event-stream")
 

@@ -47,7 +47,7 @@ def test_one_address_is_one_source_of_a_step() -> None:
     again = register.add(found("http://ex.test/a/", "whole", read=True))
     other = register.add(found("https://ex.test/b"))
     assert (first.id, again.id, other.id) == ("s2-1", "s2-1", "s2-2")
-    assert again.texts == ("short", "whole")
+    assert again.seen == ("whole", "short")
     assert again.read
     assert again.url == "https://ex.test/a"
 
@@ -63,7 +63,7 @@ def test_a_merged_source_keeps_the_first_id_and_every_alias() -> None:
     assert [s.id for s in register.all()] == ["b-1", "s1-2"]
     known = register.get("s1-1")
     assert known is not None
-    assert (known.id, known.read, known.texts) == ("b-1", True, ("seen around", "read in s1"))
+    assert (known.id, known.read, known.seen) == ("b-1", True, ("read in s1", "seen around"))
     assert register.get("s9-9") is None
 
 
@@ -138,6 +138,12 @@ def test_citations_become_numbers_in_order_of_use(written: str, expected: str) -
         ("[x](javascript:alert(1)) y", "x y", 0, 1),
         ("Loud HTTPS://EVIL.example/caps and www.evil.example.", "Loud  and.", 0, 2),
         ("x\n\n[ref]: //evil.example/def", "x", 0, 1),
+        ("Fact [b-1].\n\n[1]: evil.example/x", "Fact [1].", 0, 1),
+        ("Fact [b-1].\n\n> [1]: mailto:x@evil.test", "Fact [1].", 0, 1),
+        ("x\n\n[c]:\n javascript:alert(1)", "x", 0, 1),
+        ("[z](javascript:a(b(c)))", "[z] (javascript:a(b(c)))", 0, 0),
+        ("[y]( javascript:alert(`1`) )", "[y] ( javascript:alert(`1`) )", 0, 0),
+        ("[Note]: as measured in May.", "[Note]: as measured in May.", 0, 0),
         ("a <img\nsrc=x\nonerror=alert(1)> b", "a  b", 0, 0),
         ("a <img src='https://evil.test'> b <script>c</script>", "a  b c", 0, 0),
     ],
@@ -188,6 +194,8 @@ def test_a_fence_around_the_whole_report_is_taken_off() -> None:
         "![" * 30_000,
         "【1" * 20_000,
         "<a " * 20_000,
+        "[a]:" * 20_000,
+        "\n[a]: b " * 10_000,
     ],
 )
 def test_no_report_takes_long(text: str) -> None:

@@ -2,7 +2,7 @@
 
 from deer.models import Phase
 from tests.running import Run, Runs, children_in
-from tests.scripted import Call, Json, ScriptedServices, call_tool, plan_of, research_step
+from tests.scripted import Call, Json, ScriptedServices, analysis_step, call_tool, plan_of, research_step
 from tests.scripted.roles import finding
 
 KILOBYTE = 1_000
@@ -38,8 +38,15 @@ async def test_forty_turns_with_long_results_stay_small(runs: Runs, scripted: Sc
 
 
 async def test_thirty_steps_keep_their_parent_small(runs: Runs, scripted: ScriptedServices) -> None:
-    """The run of 30 steps stays under 1 MB and 3,000 events in its own history."""
-    scripted.scripts["planner"] = plan_of(*(research_step(f"subject-n{number}") for number in range(30)))
+    """A run of 29 searches with long Chinese results and an analysis of all stays under 1 MB and 3,000 events."""
+
+    def results(query: str) -> list[Json]:
+        address = f"{scripted.url}/page/{hash(query) % 10**9}"
+        return [{"title": "结果", "url": f"{address}-{place}", "content": "测量值。" * 125} for place in range(5)]
+
+    scripted.setup.results = results
+    steps = [research_step(f"subject-n{number}") for number in range(29)]
+    scripted.scripts["planner"] = plan_of(*steps, analysis_step())
     scripted.scripts["researcher"] = lambda call: (
         finding(call) if call.rounds else call_tool("web_search", query=f"facts {call.messages[1]['content'][-200:]}")
     )

@@ -197,6 +197,30 @@ async def test_a_malformed_signal_is_a_notice(runs: Runs, name: str, argument: o
     assert (await run.handle.describe()).status == WorkflowExecutionStatus.RUNNING
 
 
+@pytest.mark.parametrize("name", ["approve", "edit", "answer", "control"])
+async def test_a_signal_with_several_inputs_is_a_notice(runs: Runs, name: str) -> None:
+    """Temporal's tools can send any number of inputs with one signal: the run says so and waits as before."""
+    run = await runs.start("What is the value?")
+    await run.reach(Phase.AWAITING_REVIEW)
+    await run.signal(name, "compare", "the costs too")
+    status = await noticed(run, "2 were sent")
+    assert status.phase is Phase.AWAITING_REVIEW
+
+
+async def test_what_is_refused_does_not_swell_the_run(runs: Runs) -> None:
+    """Three refused edits of a megabyte each are told in short, and the plan is still approved."""
+    run = await runs.start("What is the value?")
+    await run.reach(Phase.AWAITING_REVIEW)
+    for letter in "abc":
+        step = {"title": "a", "description": "b", "step_type": letter * 1_200_000}
+        await run.signal("edit", {"plan": {"title": "t", "steps": [step]}})
+        await noticed(run, letter * 100)
+    await run.approve()
+    status = await run.end()
+    assert status.phase is Phase.COMPLETED
+    assert len(status.model_dump_json()) < 20_000
+
+
 async def test_a_refused_review_leaves_no_trace_in_history(runs: Runs) -> None:
     """The validator refuses before anything is written: the history does not grow."""
     run = await runs.start("What is the value?")

@@ -1,11 +1,14 @@
 """The agent loop of a step: what it may do wrong, how often, and what comes of it."""
 
+from pathlib import Path
+
 import pytest
 
 from deer.models import Check, Phase, RunStatus, StepStatus
+from deer.providers.files import FileStore
 from tests.eventually import eventually
 from tests.running import Runs, children_in
-from tests.scripted import Call, ScriptedServices, Text, ToolCall, ToolCalls, call_tool
+from tests.scripted import Call, Gate, ScriptedServices, Text, ToolCall, ToolCalls, call_tool
 from tests.scripted.replies import Answer, Failure
 from tests.scripted.roles import SHOWN_SOURCE, asked_text, plan_of, research_step
 
@@ -168,6 +171,27 @@ async def test_a_step_may_quote_what_the_steps_before_it_read(runs: Runs, script
     assert checks == [Check.VERIFIED, Check.UNVERIFIED, Check.UNVERIFIED]
 
 
+async def test_a_step_may_quote_a_source_that_only_a_summary_names(runs: Runs, scripted: ScriptedServices) -> None:
+    """A step that ends in plain text claims nothing; the next step may quote what it saw all the same."""
+    searched = call_tool("web_search", query="facts on subject-a1")
+    scripted.scripts["researcher"] = (searched, Text("The value was measured [s1-1]."))
+    quote = "the measured value of subject-a1"
+    claim = {"text": "It was measured.", "source_id": "s1-1", "quote": quote}
+    scripted.scripts["analyst"] = call_tool("submit_finding", summary="Compared.", claims=[claim])
+    scripted.setup.results = lambda query: [
+        {
+            "title": query,
+            "url": f"{scripted.url}/page/{query.split()[-1]}",
+            "content": f"It gives {quote}.",
+            "score": 1.0,
+        }
+    ]
+    status = await runs.complete()
+    assert status.report
+    [checked] = status.report.claims
+    assert (checked.check, checked.source_id) == (Check.VERIFIED, "s1-1")
+
+
 async def test_two_steps_that_read_one_page_name_one_source(runs: Runs, scripted: ScriptedServices) -> None:
     """The claims of parallel steps name a page that both read by one id, which is among the sources."""
     scripted.scripts["planner"] = plan_of(
@@ -179,3 +203,51 @@ async def test_two_steps_that_read_one_page_name_one_source(runs: Runs, scripted
     assert (first.check, second.check) == (Check.VERIFIED, Check.VERIFIED)
     assert first.source_id == second.source_id
     assert first.source_id in {source.id for source in status.sources if source.read}
+
+
+@pytest.fixture
+def last_turn(scripted: ScriptedServices) -> Gate:
+    """Holds a step in the turn that hands in its finding, whose quote stands in the page that it has read."""
+    scripted.scripts["planner"] = plan_of(research_step("subject-a1"))
+    return scripted.hold("researcher", where=lambda call: call.rounds == 2)
+
+
+def text_of_the_page(runs: Runs) -> Path:
+    """The file of the store that holds the page which the step has read."""
+    assert isinstance(runs.store, FileStore)
+    [page] = [path for path in runs.store.root.glob("texts/*/*") if path.read_text().startswith("# Page subject-a1")]
+    return page
+
+
+async def test_a_text_that_is_lost_leaves_its_claims_unverified(
+    runs: Runs, scripted: ScriptedServices, last_turn: Gate
+) -> None:
+    """The check of a finding's quotes fails for good: the finding counts, its claims do not, and that is told."""
+    run = await runs.start(auto_accept=True)
+    await eventually(lambda: last_turn.caught, "the last turn")
+    text_of_the_page(runs).unlink()
+    last_turn.open()
+    status = await run.end()
+    assert the_step(status)[0] is StepStatus.DONE
+    assert status.report
+    assert [claim.check for claim in status.report.claims] == [Check.UNVERIFIED]
+    assert any("could not be checked" in notice for notice in status.notices)
+
+
+async def test_a_store_that_cannot_be_read_holds_the_step_until_it_can(runs: Runs, last_turn: Gate) -> None:
+    """What only a person can mend holds the check of quotes like any call; nothing is lost, nothing paid again."""
+    run = await runs.start(auto_accept=True)
+    await eventually(lambda: last_turn.caught, "the last turn")
+    page = text_of_the_page(runs)
+    aside = page.rename(page.with_suffix(".aside"))
+    page.mkdir()
+    last_turn.open()
+    held = await run.reach(Phase.NEEDS_ATTENTION)
+    assert "store" in (held.reason or "")
+    page.rmdir()
+    aside.rename(page)
+    await run.update("control", {"action": "retry"})
+    status = await run.end()
+    assert status.phase is Phase.COMPLETED
+    assert status.report
+    assert [claim.check for claim in status.report.claims] == [Check.VERIFIED]

@@ -64,6 +64,11 @@ def test_options_reach_the_request() -> None:
         ({"review_deadline": "soon"}, "--review-deadline: 'soon' is no time; write it as 90s, 30m, 24h or 2d"),
         ({"review_deadline": "0s"}, "--review-deadline: "),
         ({"review_deadline": "900000d"}, "--review-deadline: "),
+        (
+            {"denied_domains": ("http://127.0.0.1/",)},
+            "--deny-domain: http://127.0.0.1/ is not allowed: write a host",
+        ),
+        ({"allowed_domains": ("",)}, "--allow-domain: "),
         ({"review_deadline_policy": "panic"}, "--on-review-deadline: panic is not allowed: "),
     ],
 )

@@ -68,6 +68,9 @@ def test_every_error_has_its_exit_code(error: DeerError, code: ExitCode) -> None
         ["research", ""],
         ["research", "q", "--max-steps", "0"],
         ["research", "q", "--id", "not/a/name"],
+        ["research", "q", "--output", "/"],
+        ["research", "q", "--output", "/dev/null/report.md"],
+        ["research", "-5 degrees: does it work?"],
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Following a run: what is shown, when it stops, and what it says when nobody answers."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -102,6 +103,18 @@ async def test_a_step_that_cannot_answer_does_not_stop_the_following() -> None:
     shown = Shown()
     assert await Follower(run, "hint", AT_ONCE).until_stop(shown) is Phase.COMPLETED
     assert shown.lines == ["- end"]
+
+
+async def test_a_silent_step_has_the_run_asked_at_once() -> None:
+    """Where a step does not answer any more the run is asked without a pause, and what it had said is shown."""
+    run = ScriptedRun(
+        pages=[page(Phase.RESEARCHING, entry("begins"), running=("r1/s1/1",)), page(Phase.COMPLETED, entry("end"))],
+        step_pages={"r1/s1/1": [SILENCE]},
+    )
+    shown = Shown()
+    async with asyncio.timeout(10):
+        assert await Follower(run, "hint", Patience(between_questions=60)).until_stop(shown) is Phase.COMPLETED
+    assert shown.lines == ["- begins", "- end"]
 
 
 async def test_nobody_answers_is_said_once_and_given_up_after_its_time() -> None:

@@ -50,6 +50,7 @@ def test_json_as_show_prints_it_is_a_plan_file(tmp_path: Path) -> None:
         ("- a\n- list", "a plan is a mapping with title and steps"),
         ("", "a plan is a mapping with title and steps"),
         ("a: !!python/object:os.system x", "neither YAML nor JSON"),
+        ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", "line 2: neither YAML nor JSON: a plan has no aliases"),
     ],
 )
 def test_a_file_that_holds_no_plan_says_why(tmp_path: Path, text: str, said: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deer.context import DEFAULT_TOKEN_LIMIT, answer_room, estimated_tokens, known_token_limit, tokens_of_request
+from deer.context import DEFAULT_TOKEN_LIMIT, answer_room, known_token_limit, safe_tokens, tokens_of_request
 from deer.models import ChatMessage, RawToolCall, Role, Speaker
 from deer.ports import ChatRequest
 from deer.prompts import output_for, tools_for
@@ -13,14 +13,14 @@ from tests.unit.prompt_briefs import planner, step_brief
 @pytest.mark.parametrize(("cl100k", "o200k", "text"), [row[1:] for row in COUNTED], ids=[row[0] for row in COUNTED])
 def test_an_estimate_is_on_the_safe_side_of_a_real_tokenizer(cl100k: int, o200k: int, text: str) -> None:
     """Texts in many scripts are estimated at no less than what two tokenizers count, and not at the double."""
-    estimate = estimated_tokens(text)
+    estimate = safe_tokens(text)
     assert max(cl100k, o200k) <= estimate < 2 * cl100k
 
 
 def test_texts_that_are_no_utf8_are_counted_too() -> None:
     """Nothing is nothing, and half a pair of surrogates, as broken JSON brings, is counted like anything else."""
-    assert estimated_tokens("") == 0
-    assert estimated_tokens("\ud83d") > 0
+    assert safe_tokens("") == 0
+    assert safe_tokens("\ud83d") > 0
 
 
 def test_a_request_counts_whatever_it_says() -> None:

@@ -1,5 +1,6 @@
 """An OpenAI-compatible endpoint on loopback for one test, with the model that asks it."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import date, timedelta
@@ -27,6 +28,34 @@ def tool_calls(*calls: dict[str, Any]) -> Reply:
     return completion({"content": None, "tool_calls": list(calls)}, "tool_calls")
 
 
+def streamed(*deltas: dict[str, Any], finish_reason: str | None = "stop", **more: Any) -> Reply:
+    """A stream of these deltas; without a finish reason it breaks off after them."""
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    chunks: list[dict[str, Any]] = [{"choices": [choice], "model": "m-1"} | more for choice in choices]
+    if finish_reason is not None:
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish_reason}]})
+        chunks.append({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 20}})
+    return events(*chunks, "[DONE]") if finish_reason is not None else events(*chunks)
+
+
+def events(*data: object) -> Reply:
+    """A stream of events with this data, each as JSON unless it is text."""
+    lines = [item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in data]
+    body = "".join(f"data: {line}\n\n" for line in lines)
+    return Reply(body=body, headers={"Content-Type": "text/event-stream; charset=utf-8"})
+
+
+def piecemeal(reply: Reply, length: int) -> Reply:
+    """The same body, so many bytes at a time."""
+    pieces = [reply.content[at : at + length] for at in range(0, len(reply.content), length)]
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    return Reply(reply.status, headers=reply.headers, chunks=chunks())
+
+
 def refusal(status: int, message: str, **more: Any) -> Reply:
     return Reply(status, {"error": {"message": message, **more}})
 
@@ -51,8 +80,10 @@ async def endpoint(answer: Answerer, **settings: Any) -> AsyncIterator[tuple[Ope
             "timeout": timedelta(seconds=5),
         }
         model = OpenAIModel(**given | settings)
-        yield model, server
-        await model.aclose()
+        try:
+            yield model, server
+        finally:
+            await model.aclose()
 
 
 async def reply_to(answer: Reply, **settings: Any) -> ChatReply:

@@ -9,7 +9,7 @@ import pytest
 
 from deer.errors import FailureKind, ServiceError, SettingsError
 from deer.providers.openai_model import OpenAIModel
-from tests.unit.providers.model_endpoint import GOOD, KEY, completion, endpoint, refusal, request
+from tests.unit.providers.model_endpoint import GOOD, KEY, completion, endpoint, refusal, reply_to, request, streamed
 from tests.unit.providers.web_server import Reply, WebServer, always
 
 
@@ -56,6 +56,19 @@ KINDS = [
     (Reply(200, b"", {"Content-Type": "application/json"}), FailureKind.MALFORMED, True),
     (Reply(200, b"\xff{", {"Content-Type": "application/json"}), FailureKind.MALFORMED, True),
     (completion({"content": None}, "content_filter"), FailureKind.REJECTED, False),
+    (completion({"content": "Half of"}, "content_filter"), FailureKind.REJECTED, False),
+    (completion({"content": "Half of"}, "error"), FailureKind.UNAVAILABLE, True),
+    (refusal(403, "Project has no access to model m", code="model_not_found"), FailureKind.UNKNOWN_MODEL, False),
+    (refusal(403, "Input was flagged by moderation"), FailureKind.REJECTED, False),
+    (Reply(404, "<html><title>404</title></html>"), FailureKind.UNKNOWN_MODEL, False),
+    (refusal(425, "early"), FailureKind.UNAVAILABLE, True),
+    (refusal(429, "You have insufficient credits"), FailureKind.QUOTA_SPENT, False),
+    (Reply(200, {"error": {"message": "no", "code": "503"}}), FailureKind.UNAVAILABLE, True),
+    (Reply(200, {"error": {"message": "no", "type": "rate_limit_error"}}), FailureKind.RATE_LIMITED, True),
+    (Reply(200, {"error": {"message": "no", "code": "invalid_api_key"}}), FailureKind.KEY_REFUSED, False),
+    (Reply(200, {"error": {"message": "no", "type": "invalid_request_error"}}), FailureKind.REJECTED, False),
+    (Reply(200, {"error": {"message": "no", "code": "context_length_exceeded"}}), FailureKind.TOO_LONG, False),
+    (Reply(200, {"object": "error", "message": "no", "code": 500}), FailureKind.UNAVAILABLE, True),
 ]
 
 
@@ -64,6 +77,21 @@ async def test_every_failure_has_its_kind(answer: Reply, kind: FailureKind, retr
     """Statuses, codes and broken answers become the kind that says whether a retry or a person helps."""
     error = await failure_of(answer)
     assert (error.kind, error.retryable) == (kind, retryable)
+
+
+@pytest.mark.parametrize("answer", [a for a, kind, _ in KINDS if kind is FailureKind.MALFORMED])
+async def test_an_unusable_answer_is_worth_three_attempts(answer: Reply) -> None:
+    """What cannot be read may have been paid for: it is not asked for as often as an endpoint that is away."""
+    assert (await failure_of(answer)).max_attempts == 3
+
+
+async def test_a_refusal_of_the_model_is_its_answer() -> None:
+    """What a model says in `refusal` is its text, whether streamed or not."""
+    for answer in (
+        completion({"content": None, "refusal": "I won't."}),
+        streamed({"refusal": "I "}, {"refusal": "won't."}),
+    ):
+        assert (await reply_to(answer)).content == "I won't."
 
 
 WAITS = [

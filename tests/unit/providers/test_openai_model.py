@@ -8,6 +8,7 @@ import pytest
 
 from deer.errors import FailureKind, ServiceError
 from deer.models import ChatMessage, OutputSchema, RawToolCall, Speaker, Usage
+from deer.providers.openai_usage import estimated_tokens
 from tests.unit.providers.model_endpoint import (
     GOOD,
     KEY,
@@ -15,12 +16,11 @@ from tests.unit.providers.model_endpoint import (
     SEARCH,
     completion,
     endpoint,
-    refusal,
     reply_to,
     request,
     tool_calls,
 )
-from tests.unit.providers.web_server import Answerer, Asked, Reply, always, in_turn
+from tests.unit.providers.web_server import Asked, Reply, always
 
 
 async def test_a_request_carries_messages_tools_and_the_key() -> None:
@@ -55,6 +55,8 @@ async def test_a_request_carries_messages_tools_and_the_key() -> None:
         "tool_choice": "required",
         "parallel_tool_calls": True,
         "temperature": 0.2,
+        "stream": True,
+        "stream_options": {"include_usage": True},
     }
 
 
@@ -62,7 +64,7 @@ async def test_plain_requests_name_no_tools_and_no_format() -> None:
     """Without tools and output, nothing about them is sent: some endpoints refuse the empty fields."""
     async with endpoint(always(GOOD)) as (model, server):
         await model.complete(request())
-    assert set(server.asked[0].json) == {"model", "messages"}
+    assert set(server.asked[0].json) == {"model", "messages", "stream", "stream_options"}
 
 
 async def test_unsendable_characters_are_cleaned_before_sending() -> None:
@@ -91,11 +93,23 @@ async def test_usage_is_counted_and_priced() -> None:
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None, "completion_tokens": "many"}])
-async def test_missing_usage_still_counts_the_call(usage: Any) -> None:
-    """Endpoints that report no tokens cost one model call."""
-    reply = await reply_to(completion({"content": "Yes."}, usage=usage, model=None))
-    assert reply.usage == Usage(model_calls=1)
+async def test_missing_usage_is_estimated_and_marked(usage: Any) -> None:
+    """Tokens that an endpoint does not report are worked out from the texts, priced, and marked as estimated."""
+    answer = completion({"content": "word " * 40}, usage=usage, model=None)
+    reply = await reply_to(answer, input_price=1_000_000.0)
+    assert reply.usage.model_calls == 1
+    assert reply.usage.output_tokens == 50
+    assert reply.usage.input_tokens == reply.usage.cost_usd > 30
+    assert reply.usage_is_estimated
     assert reply.model == "m"
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("abcd" * 100, 100), ("研究报告" * 30, 80), ("исследование", 6), ("ab研究", 2)]
+)
+def test_tokens_are_estimated_by_script(text: str, tokens: int) -> None:
+    """Four bytes a token, 1.5 signs for Chinese, Japanese and Korean."""
+    assert estimated_tokens(text) == tokens
 
 
 @pytest.mark.parametrize(
@@ -108,12 +122,22 @@ async def test_missing_usage_still_counts_the_call(usage: Any) -> None:
         ("<think>Is it?\n</think>\n\nYes.", "Yes."),
         ("\n<think></think>Yes.", "Yes."),
         ("Tags such as <think>x</think> are kept.", "Tags such as <think>x</think> are kept."),
-        ("<think>never closed", "<think>never closed"),
+        ("<think>never closed", ""),
+        ("<think>never closed, but cut\n\nYes.", ""),
+        ("Is it? It is.\n</think>\n\nYes.", "Yes."),
+        ("<think>a</think>\n<thinking>b</thinking>\nYes.", "Yes."),
+        ("Yes.\n<THINK>\nor no\n</THINK>\nIndeed.", "Yes.\n\nIndeed."),
+        ("<think>a <think>b</think> c</think>Yes.", "Yes."),
+        ("The tag `</think>` ends it.", "The tag `</think>` ends it."),
+        (
+            [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Yes."}],
+            "Yes.",
+        ),
         ("a\0b\ud83d", "ab\ufffd"),
     ],
 )
 async def test_content_is_read_in_every_shape(content: Any, text: str) -> None:
-    """Null, parts and a closed block of reasoning at the start become the plain answer; other text is left alone."""
+    """Null, parts and blocks of reasoning, closed, unopened or unclosed, become the plain answer; other tags stay."""
     assert (await reply_to(completion({"content": content, "reasoning_content": "secret thoughts"}))).content == text
 
 
@@ -138,57 +162,6 @@ async def test_tool_calls_are_read_with_ids_of_their_own() -> None:
         RawToolCall(id="call_3", name="read_page", arguments="{}"),
     )
     assert reply.content == ""
-
-
-def refuses(*words: str) -> Answerer:
-    """An endpoint that refuses requests with these words in them, naming the first that it meets."""
-
-    def answer(asked: Asked) -> Reply:
-        told = json.dumps({name: value for name, value in asked.json.items() if name != "messages"})
-        for word in words:
-            if word in told:
-                return refusal(400, f"Unsupported value: {word} is not supported by this model")
-        return completion({"content": "{}"})
-
-    return answer
-
-
-async def test_an_endpoint_without_json_schema_is_asked_in_simpler_terms_and_remembered() -> None:
-    """json_schema falls to json_object, then to words, within one call; refused attempts cost nothing."""
-    async with endpoint(refuses("json_schema", "json_object")) as (model, server):
-        reply = await model.complete(request(output=PLAN))
-        formats = [asked.json.get("response_format", {}).get("type") for asked in server.asked]
-        assert formats == ["json_schema", "json_object", None]
-        assert reply.usage.model_calls == 1
-        await model.complete(request(output=PLAN))
-        assert len(server.asked) == 4
-        assert '"title"' in server.asked[-1].json["messages"][0]["content"], "the schema is told in words instead"
-
-
-async def test_a_pydantic_complaint_about_the_format_is_understood() -> None:
-    """A 422 that names `response_format` only in its details goes on to json_object as well."""
-    detail = [{"loc": ["body", "response_format", "type"], "msg": "Input should be 'text' or 'json_object'"}]
-    async with endpoint(in_turn(Reply(422, {"detail": detail}), GOOD)) as (model, server):
-        await model.complete(request(output=PLAN))
-    assert server.asked[1].json["response_format"] == {"type": "json_object"}
-
-
-async def test_forced_and_parallel_calls_fall_back_and_are_remembered() -> None:
-    """An endpoint that knows neither `required` nor `parallel_tool_calls` gets `auto`, once and for all."""
-    async with endpoint(refuses("parallel_tool_calls", 'tool_choice": "required')) as (model, server):
-        for _ in range(2):
-            await model.complete(request(tools=(SEARCH,), must_call_tool=True))
-    assert len(server.asked) == 4
-    assert server.asked[-1].json["tool_choice"] == "auto"
-    assert "parallel_tool_calls" not in server.asked[-1].json
-
-
-async def test_calls_side_by_side_learn_one_dialect() -> None:
-    """Several calls that meet the same refusal at once step down once, not once each."""
-    async with endpoint(refuses("json_schema")) as (model, server):
-        await asyncio.gather(*(model.complete(request(output=PLAN)) for _ in range(5)))
-        await model.complete(request(output=PLAN))
-    assert server.asked[-1].json["response_format"] == {"type": "json_object"}
 
 
 async def test_closed_schemas_are_asked_for_strictly() -> None:

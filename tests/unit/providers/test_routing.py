@@ -44,9 +44,18 @@ async def test_each_role_is_answered_by_its_model(role: Role, deeply: bool, name
 class Failing:
     """A model that fails, and counts how often it was asked."""
 
-    def __init__(self, kind: FailureKind, *, retryable: bool = False, retry_after: timedelta | None = None) -> None:
+    def __init__(
+        self,
+        kind: FailureKind,
+        *,
+        retryable: bool = False,
+        retry_after: timedelta | None = None,
+        max_attempts: int | None = None,
+    ) -> None:
         self.asked = 0
-        self._error = ServiceError(f"failed as {kind}", kind, retryable=retryable, retry_after=retry_after)
+        self._error = ServiceError(
+            f"failed as {kind}", kind, retryable=retryable, retry_after=retry_after, max_attempts=max_attempts
+        )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         self.asked += 1
@@ -81,9 +90,7 @@ async def test_a_refusal_for_good_is_passed_over_at_once(kind: FailureKind) -> N
     assert reply.notices == (f"The model small answered the planner in place of another one (big: failed as {kind}).",)
 
 
-@pytest.mark.parametrize(
-    ("count", "shares"), [(1, "00000000"), (2, "00001111"), (3, "00011122"), (4, "00112233"), (9, "01234567")]
-)
+@pytest.mark.parametrize(("count", "shares"), [(2, "00001111"), (3, "00011122"), (4, "00112233"), (9, "01234567")])
 async def test_attempts_are_shared_out_in_order(count: int, shares: str) -> None:
     """Of eight attempts each model has its share, the first ones the larger."""
     for attempt, expected in enumerate(shares, 1):
@@ -92,6 +99,26 @@ async def test_attempts_are_shared_out_in_order(count: int, shares: str) -> None
         assert failure.retryable
         assert [at for at, model in enumerate(models) if model.asked] == [int(expected)]
         assert ("m0: no answer in its share of the attempts" in str(failure)) == (expected != "0")
+
+
+async def test_a_failure_that_is_worth_few_attempts_is_passed_over_after_them() -> None:
+    """Answers that cannot be read are paid for: after three of them the next model is asked, within the attempt."""
+    unreadable = Failing(FailureKind.MALFORMED, retryable=True, max_attempts=3)
+    models = FallbackModels([("big", unreadable), ("small", Named("small"))])
+    for attempt in (1, 2):
+        failure = await refusal(models, attempt)
+        assert failure.retryable
+        assert failure.max_attempts is None
+    assert (await models.complete(call(3))).content == "small as planner"
+    assert not (await refusal(FallbackModels([("big", unreadable), ("small", unreadable)]), 3)).retryable
+    assert (await refusal(FallbackModels([("big", Named("big")), ("small", unreadable)]), 6)).retryable
+
+
+async def test_a_model_alone_fails_in_its_own_words() -> None:
+    """Without a fallback the failure is the model's own, with all that it asks for."""
+    unreadable = Failing(FailureKind.MALFORMED, retryable=True, max_attempts=3)
+    failure = await refusal(FallbackModels([("big", unreadable)]), 5)
+    assert (str(failure), failure.max_attempts) == ("failed as Malformed", 3)
 
 
 async def test_the_wish_of_one_model_does_not_hold_up_the_next() -> None:
