@@ -213,7 +213,8 @@ def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack)
         output_price=chosen.output_price,
         extra=chosen.request_fields,
     )
-    return FittedModel(_closed_by(opened, endpoint), chosen.token_limit or known_token_limit(chosen.model))
+    limit = chosen.token_limit or known_token_limit(chosen.model)
+    return FittedModel(_closed_by(opened, endpoint), limit, chosen.answer_tokens)
 
 
 def _engine(settings: Settings, services: Services, opened: AsyncExitStack) -> SearchEngine | None:

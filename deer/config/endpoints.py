@@ -103,6 +103,12 @@ class ModelSettings(BaseModel):
         return {**temperature, **self.extra_body}
 
     @property
+    def answer_tokens(self) -> int | None:
+        """How long an answer may be as the extra fields have it; None when they do not say."""
+        said = (self.extra_body.get(field) for field in ("max_completion_tokens", "max_tokens"))
+        return next((tokens for tokens in said if isinstance(tokens, int)), None)
+
+    @property
     def has_endpoint(self) -> bool:
         """Whether it says where to call, if only by a key for the default address."""
         return self.base_url is not None or self.api_key is not None

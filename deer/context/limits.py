@@ -57,6 +57,9 @@ def known_token_limit(model: str | None) -> int:
     return next(matching, DEFAULT_TOKEN_LIMIT)
 
 
-def answer_room(token_limit: int) -> int:
-    """How many tokens of a limit are left to the answer: a quarter, at most `MAX_ANSWER_ROOM`."""
-    return min(token_limit // 4, MAX_ANSWER_ROOM)
+def answer_room(token_limit: int, asked: int | None = None) -> int:
+    """How many tokens of a limit are left to the answer: a quarter, at most `MAX_ANSWER_ROOM`.
+
+    `asked`: what requests allow the answer, None when they do not say; up to half of the limit it is left too.
+    """
+    return max(min(token_limit // 4, MAX_ANSWER_ROOM), min(asked or 0, token_limit // 2))

@@ -14,14 +14,15 @@ _SHARES = (0.25, 0.4, 0.6, 0.8, 0.95)
 class FittedModel:
     """A `ChatModel` in front of another one, which shortens requests to a token limit.
 
-    `token_limit` is for request and answer together; part of it is left to the answer. An endpoint that finds a request
+    `token_limit` is for request and answer together; part of it is left to the answer, more than usual where requests
+    allow it `answer_tokens`. An endpoint that finds a request
     too long all the same is asked once more, in far fewer words; and later requests stay at half of what was refused,
     where they can.
     """
 
-    def __init__(self, model: ChatModel, token_limit: int) -> None:
+    def __init__(self, model: ChatModel, token_limit: int, answer_tokens: int | None = None) -> None:
         self._model = model
-        self._room = token_limit - answer_room(token_limit)
+        self._room = token_limit - answer_room(token_limit, answer_tokens)
         self._taken = self._room  # so many tokens at most, as far as refusals have told
 
     async def complete(self, request: ChatRequest) -> ChatReply:

@@ -105,8 +105,9 @@ class TestPlaces:
         write(tmp_path, toml="[basic_model]\ntemperature = 0\nextra_body = {top_k = 20, chat = {thinking = false}}\n")
         [model] = load_settings({}, tmp_path).basic_model
         assert model.request_fields == {"temperature": 0, "top_k": 20, "chat": {"thinking": False}}
-        [model] = load_settings({"BASIC_MODEL__EXTRA_BODY": '{"top_k": 5}'}, tmp_path).basic_model
-        assert model.request_fields == {"temperature": 0, "top_k": 5, "chat": {"thinking": False}}
+        [model] = load_settings({"BASIC_MODEL__EXTRA_BODY": '{"top_k": 5, "max_tokens": 900}'}, tmp_path).basic_model
+        assert model.request_fields == {"temperature": 0, "top_k": 5, "max_tokens": 900, "chat": {"thinking": False}}
+        assert model.answer_tokens == 900
 
     def test_deerflow_file_is_read(self, tmp_path: Path) -> None:
         """conf.yaml as DeerFlow has it works, with references to environment variables."""

@@ -67,6 +67,9 @@ def test_well_known_models_have_their_limits(name: str | None, limit: int) -> No
 
 
 def test_room_is_left_for_the_answer() -> None:
-    """A quarter of a small limit, and never more than a long report needs."""
+    """A quarter of a small limit, no more than a long report needs, but what requests allow, up to half."""
     assert answer_room(4_000) == 1_000
     assert answer_room(1_000_000) == 8_192
+    assert answer_room(32_000, 500) == 8_000
+    assert answer_room(128_000, 16_000) == 16_000
+    assert answer_room(32_000, 64_000) == 16_000
