@@ -1,6 +1,6 @@
 """Every call of a model: one activity, one call, one typed result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -14,6 +14,7 @@ from deer.models import (
     AnyBrief,
     ChatMessage,
     ChatReply,
+    ClarifyingQuestion,
     CoordinateRequest,
     Finding,
     HandOffDecision,
@@ -42,10 +43,11 @@ MAX_FINDING_CHARS = 200_000
 MAX_TOPIC_CHARS = 1_000
 MAX_ANSWER_CHARS = 4_000
 MAX_TOPICS = 10
+MAX_OPTIONS, MAX_OPTION_CHARS = 6, 200
 MAX_EMPTY_REPORTS = 2
 """An empty report is paid for like a full one: after this many the findings are joined instead."""
 
-_HANDOFF, _ANSWER = "handoff_to_planner", "direct_response"
+_HANDOFF, _ANSWER, _ASK = "handoff_to_planner", "direct_response", "ask_clarification"
 _REVISE, _RESPOND = "revise_plan", "respond"
 
 
@@ -63,7 +65,7 @@ class ModelActivities:
 
     @activity.defn
     async def coordinate(self, request: CoordinateRequest) -> HandOffDecision:
-        """Ask the coordinator: an answer of its own, or topics for the planner."""
+        """Ask the coordinator: an answer of its own, a question to the person, or topics for the planner."""
         async with beating():
             with translated():
                 reply = await self._ask(Role.COORDINATOR, request.brief)
@@ -210,6 +212,7 @@ def _decision(reply: ChatReply, request: CoordinateRequest) -> HandOffDecision:
     locale = request.brief.locale
     topics: list[str] = []
     answer: str | None = None
+    question: ClarifyingQuestion | None = None
     for call in reply.calls:
         try:
             given = parsing.arguments_of(call)
@@ -221,10 +224,23 @@ def _decision(reply: ChatReply, request: CoordinateRequest) -> HandOffDecision:
             topics.append(topic[:MAX_TOPIC_CHARS])
         elif call.name == _ANSWER and (message := str(given.get("message") or "").strip()):
             answer = message[:MAX_ANSWER_CHARS]
+        elif call.name == _ASK and request.brief.questions_left:
+            question = question or _question(given)
+    if question is not None and not topics:
+        return HandOffDecision(locale=locale, question=question, usage=reply.usage, notices=reply.notices)
     if answer is not None and not topics:
         return HandOffDecision(locale=locale, answer=answer, usage=reply.usage, notices=reply.notices)
     topics = list(dict.fromkeys(topics)) or [request.brief.question]
     return HandOffDecision(locale=locale, topics=tuple(topics[:MAX_TOPICS]), usage=reply.usage, notices=reply.notices)
+
+
+def _question(given: Mapping[str, Any]) -> ClarifyingQuestion | None:  # arguments as the model wrote them
+    """What the coordinator asks back; None when it has no words. Of its options, those that are short texts."""
+    text = str(given.get("question") or "").strip()[:MAX_TOPIC_CHARS]
+    listed = given.get("options")
+    words = [str(option).strip() for option in (listed if isinstance(listed, list) else ()) if option is not None]
+    options = tuple(dict.fromkeys(option[:MAX_OPTION_CHARS] for option in words if option))[:MAX_OPTIONS]
+    return ClarifyingQuestion(text=text, options=options) if text else None
 
 
 def _plan_text(reply: ChatReply) -> str:

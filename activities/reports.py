@@ -103,8 +103,9 @@ def _finished(request: FinishReportRequest) -> FinishedReport:
     cited = renumber(full(request.text), request.sources)
     text = cited.text if cited.text.startswith("# ") else f"# {request.title}\n\n{cited.text}"
     notes = "".join(f"\n\n> {note}" for note in request.notes)
+    appendix = f"\n{request.appendix}" if request.appendix else ""
     return FinishedReport(
-        text=f"{text}{notes}\n{_references(request, cited.numbers)}",
+        text=f"{text}{notes}\n{_references(request, cited.numbers)}{appendix}",
         numbers=cited.numbers,
         removed_markers=cited.removed_markers,
         removed_links=cited.removed_links,

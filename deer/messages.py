@@ -14,6 +14,8 @@ from deer.models import Message, Model
 from deer.parsing import first_error
 
 MAX_FEEDBACK_CHARS = 8_000
+MAX_ANSWER_CHARS = 2_000
+"""Answers become part of the question, which goes along with every call."""
 
 T = TypeVar("T")
 
@@ -36,6 +38,12 @@ class Review(Message):
     feedback: Annotated[str, Field(max_length=MAX_FEEDBACK_CHARS)] | None = None
     plan: dict[str, Any] | None = None  # validated by deer.parsing against the run's own limits
     reviewer: Annotated[str, Field(max_length=200)] | None = None
+
+
+class Answer(Message):
+    """An answer to what the coordinator asked."""
+
+    text: Annotated[str, Field(max_length=MAX_ANSWER_CHARS)]
 
 
 class ControlAction(StrEnum):
@@ -96,6 +104,16 @@ def parse_edit(value: Any) -> Review:
 def parse_review(value: Any) -> Review:
     """The update `review`: `{revision, decision: approve|edit, feedback?, plan?, reviewer?}`."""
     return _review(_object(value, "review takes {revision, decision, feedback or plan, reviewer}"))
+
+
+def parse_answer(value: Any) -> Answer:
+    """The signal and update `answer`: the answer as a string, or `{text}`. Raises InvalidInput."""
+    if isinstance(value, str):
+        value = {"text": value}
+    answer = _validated(TypeAdapter(Answer), _object(value, "answer takes text or {text}"))
+    if not (text := answer.text.strip()):
+        raise InvalidInput("the answer is empty", "text")
+    return answer.model_copy(update={"text": text})
 
 
 def parse_control(value: Any) -> Control:

@@ -1,5 +1,6 @@
 """Fixed words that readers see, by language: headings, notices and labels that code adds."""
 
+from math import floor, log10
 from typing import Final
 
 _WORDS: Final[dict[str, dict[str, str]]] = {
@@ -24,6 +25,22 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "links_removed": "{count} links to addresses that this run has not seen were removed from the report.",
         "judge_failed": "Whether the findings are enough could not be judged, so they were reported: {reason}",
         "replan_failed": "A further round was wanted, but its plan failed: {reason}",
+        "spending": "Appendix: models and cost",
+        "models_called": "Models: {models}",
+        "model_with_roles": "{model} ({roles})",
+        "listed": ", ",
+        "tokens_spent": "Tokens: {input_tokens} read and {output_tokens} written in {calls} calls",
+        "tokens_estimated": " (estimated in {calls} of them)",
+        "cost": "Cost: {cost} USD",
+        "cost_in_part": " (no price is set for {calls} of the calls)",
+        "no_price": "Cost: no price is set",
+        "role_coordinator": "coordinator",
+        "role_planner": "planner",
+        "role_researcher": "researcher",
+        "role_analyst": "analyst",
+        "role_coder": "coder",
+        "role_judge": "judge",
+        "role_reporter": "reporter",
         "answered_from_reasoning": "This report answers from reasoning alone; no source was consulted.",
         "message_refused": "A message was not taken ({kind}): {reason}",
         "model_passed_over": "The model {name} answered the {role} in place of another one ({reason}).",
@@ -53,6 +70,22 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "links_removed": "报告中有 {count} 个链接指向本次研究未见过的地址，已删除。",
         "judge_failed": "无法判断结论是否足够，因此直接撰写报告：{reason}",
         "replan_failed": "需要进一步研究，但新计划失败：{reason}",
+        "spending": "附录：模型与费用",
+        "models_called": "模型：{models}",
+        "model_with_roles": "{model}（{roles}）",
+        "listed": "、",
+        "tokens_spent": "词元：{calls} 次调用，读入 {input_tokens}，写出 {output_tokens}",
+        "tokens_estimated": "（其中 {calls} 次为估计值）",
+        "cost": "费用：{cost} 美元",
+        "cost_in_part": "（其中 {calls} 次调用未设定价格）",
+        "no_price": "费用：未设定价格",
+        "role_coordinator": "协调员",
+        "role_planner": "规划员",
+        "role_researcher": "研究员",
+        "role_analyst": "分析员",
+        "role_coder": "程序员",
+        "role_judge": "评判员",
+        "role_reporter": "报告撰写员",
         "answered_from_reasoning": "本报告仅凭推理作答，没有查阅任何来源。",
         "message_refused": "一条消息未被接受（{kind}）：{reason}",
         "model_passed_over": "由模型 {name} 代替另一模型回答 {role}（{reason}）。",
@@ -72,6 +105,11 @@ def is_chinese(locale: str | None) -> bool:
 def word(key: str, locale: str | None, **values: object) -> str:
     """The label or notice of that key in the language of the locale, with its values filled in."""
     return _WORDS["zh" if is_chinese(locale) else "en"][key].format(**values)
+
+
+def in_usd(cost: float) -> str:
+    """A sum of money with four decimals, or with as many as it needs to show its first two digits."""
+    return f"{cost:.4f}" if cost == 0 or cost >= 0.001 else f"{cost:.{2 - floor(log10(cost)) - 1}f}"
 
 
 def guessed_locale(text: str) -> str:

@@ -157,7 +157,7 @@ class OpenRun:
     @workflow.signal(description="Answer a question of the coordinator. Input: text or {text}.")
     def answer(self, value: Any = None, *more: Any) -> None:
         """Answer what the run asked."""
-        self._take_signal("answer", more, lambda: self._state.take_answer(value))
+        self._take_signal("answer", more, lambda: self._take_answer(messages.parse_answer(value)))
 
     @workflow.signal(description="Control the run. Input: {action, step_id, step, budget}.")
     async def control(self, value: Any = None, *more: Any) -> None:
@@ -180,11 +180,12 @@ class OpenRun:
     @workflow.update(name="answer", description="Answer a question of the coordinator: text or {text}.")
     def answer_now(self, value: Any = None) -> str:
         """Answer what the run asked."""
-        return self._take_update(lambda: self._state.take_answer(value))
+        return self._take_update(lambda: self._take_answer(messages.parse_answer(value)))
 
     @answer_now.validator
     def _check_answer(self, value: Any = None) -> None:
-        self._check_update(lambda: self._state.take_answer(value))
+        self._check_update(lambda: flow.check_answer(self._state))
+        self._check_update(lambda: messages.parse_answer(value))
 
     @workflow.update(name="control", description="Control the run: {action, step_id, step, budget}.")
     async def control_now(self, value: Any = None) -> str:
@@ -260,6 +261,9 @@ class OpenRun:
 
     def _take_review(self, review: messages.Review) -> str:
         return self._state.take_review(workflow.now(), review)
+
+    def _take_answer(self, answer: messages.Answer) -> str:
+        return flow.take_answer(self._state, workflow.now(), answer)
 
     def _take_signal(self, name: str, more: Sequence[Any], act: Callable[[], object]) -> None:
         try:

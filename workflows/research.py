@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from deer.errors import ServiceError
     from deer.models import (
         CancelRunRequest,
+        ClarifyingQuestion,
         CoordinateRequest,
         DeadlinePolicy,
         FinishReportRequest,
@@ -25,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
         RejectedReply,
         ReportRequest,
         ReportStyle,
+        Role,
         RunOutcome,
         SearchRequest,
         StepOutcome,
@@ -99,13 +101,24 @@ class Research(OpenRun):
     # The stations of the story
 
     async def _coordinate(self) -> None:
-        """Small talk gets an answer; a question goes to the planner."""
+        """Small talk gets an answer; a question goes to the planner, once it is clear where that is asked for."""
         if self._bad_request is not None:
             raise RunFailed(f"the request cannot be taken: {self._bad_request}")
-        self._enter(Phase.COORDINATING)
-        brief = flow.coordinator_brief(self._state, workflow.now().date())
-        decision = await self._ask(ModelActivities.coordinate, CoordinateRequest(brief=brief), "coordinator")
-        self._state.take_decision(workflow.now(), decision)
+        while True:
+            self._enter(Phase.COORDINATING)
+            brief = flow.coordinator_brief(self._state, workflow.now().date())
+            decision = await self._ask(ModelActivities.coordinate, CoordinateRequest(brief=brief), "coordinator")
+            flow.take_decision(self._state, workflow.now(), decision)
+            if decision.question is None:
+                return
+            await self._clarify(decision.question)
+
+    async def _clarify(self, question: ClarifyingQuestion) -> None:
+        """Wait, as long as it takes, until a person has answered the coordinator."""
+        await self._save_as(Phase.CLARIFYING, question.with_options)
+        flow.open_question(self._state, question)
+        self._show()
+        await workflow.wait_condition(lambda: self._state.asked is None)
 
     async def _look_around(self) -> None:
         """One search before the plan is made; without it the plan is made all the same."""
@@ -113,7 +126,7 @@ class Research(OpenRun):
         if not request.look_around or not flow.can_search(self._state):
             return
         self._enter(Phase.LOOKING_AROUND)
-        query = "; ".join(self._state.topics)[:MAX_BACKGROUND_QUERY_CHARS]
+        query = " ".join("; ".join(self._state.topics).split())[:MAX_BACKGROUND_QUERY_CHARS]
         search = SearchRequest(
             run_id=self._state.id,
             query=query,
@@ -145,7 +158,7 @@ class Research(OpenRun):
             except ServiceError as error:
                 self._lack_plan(f"the planner could not be asked: {error}")
                 return
-            self._state.spend(reply.usage)
+            self._state.spend(reply.usage, Role.PLANNER)
             if reply.draft is not None:
                 self._state.propose(workflow.now(), reply.draft, "planner")
                 return
@@ -249,6 +262,7 @@ class Research(OpenRun):
                 outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
         finally:
             self._children.pop(step.id, None)
+        self._state.spend(outcome.usage, brief.role)
         self._state.end_step(workflow.now(), step.id, outcome)
 
     async def _another_round(self) -> bool:
@@ -263,7 +277,7 @@ class Research(OpenRun):
                 self._state.has_gaps = True
                 self._notice("judge_failed", reason=error)
                 return False
-            self._state.spend(verdict.usage)
+            self._state.spend(verdict.usage, Role.JUDGE)
             if verdict.draft is not None:
                 self._state.propose(workflow.now(), verdict.draft, "judge")
                 return True
@@ -297,7 +311,7 @@ class Research(OpenRun):
             reply = await self._call(
                 ModelActivities.write_report, ReportRequest(brief=brief), policies.MODEL, "reporter"
             )
-            self._state.spend(reply.usage)
+            self._state.spend(reply.usage, Role.REPORTER)
             written = reply.text
             if not reply.was_cut:
                 break
@@ -322,6 +336,7 @@ class Research(OpenRun):
             locale=self._state.locale,
             title=self._state.title(),
             notes=self._state.gaps(),
+            appendix=flow.spending_section(self._state),
         )
         finished = await self._keep(ReportActivities.finish_report, request, "check the citations")
         self._state.take_report(workflow.now(), finished)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deer.cli.answering import answer_of
 from deer.cli.exits import ExitCode
 from deer.cli.handles import RunHandle, TemporalRun, no_such_run
 from deer.cli.plan_files import read_plan_file
@@ -39,9 +40,7 @@ async def edit(
 
 async def answer(run_id: str, text: str, *, detach: bool, as_json: bool) -> ExitCode:
     """Answer the question that a run asked."""
-    if not text.strip():
-        raise InvalidInput("the answer is empty", "TEXT")
-    return await _send(run_id, "answer", {"text": text.strip()}, detach=detach, as_json=as_json)
+    return await _send(run_id, "answer", answer_of(text), detach=detach, as_json=as_json)
 
 
 async def retry(run_id: str, *, detach: bool, as_json: bool) -> ExitCode:

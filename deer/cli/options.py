@@ -35,6 +35,12 @@ MaxSteps = Annotated[str | None, typer.Option("--max-steps", metavar="N", help="
 MaxRounds = Annotated[str | None, typer.Option("--max-rounds", metavar="N", help="Plans carried out, 1 to 10.")]
 MaxTurns = Annotated[str | None, typer.Option("--max-turns", metavar="N", help="Tool rounds of a step, 1 to 100.")]
 MaxEdits = Annotated[str | None, typer.Option("--max-edits", metavar="N", help="Edits of a plan, 0 to 100.")]
+Clarify = Annotated[
+    bool, typer.Option("--clarify", help="Let the coordinator ask back about a vague question, three times at most.")
+]
+MaxClarificationRounds = Annotated[
+    str | None, typer.Option("--max-clarification-rounds", metavar="N", help="The same, N times at most, 0 to 10.")
+]
 MaxParallelSteps = Annotated[
     str | None, typer.Option("--max-parallel-steps", metavar="N", help="Steps at work at once, 1 to 30.")
 ]

@@ -12,7 +12,8 @@ from rich.text import Text
 from deer.cli.durations import age
 from deer.cli.exits import CALL, one_line
 from deer.cli.listing import ListedRun
-from deer.models import HandOff, Phase, PlanStatus, ProgressEntry, RunStatus, StepStatus, Usage
+from deer.models import HandOff, Phase, PlanStatus, ProgressEntry, RunStatus, RunUsage, StepStatus
+from deer.wording import in_usd
 
 _LOOK_OF_STEP = {
     StepStatus.PENDING: ("·", "dim"),
@@ -43,6 +44,11 @@ def plan_table(plan: PlanStatus, *, with_status: bool) -> Table:
     return table
 
 
+def question_text(question: str) -> Text:
+    """What a run asks, with the answers that it offers below it."""
+    return Text(_readable(question), "bold")
+
+
 def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) -> Group:
     """Everything about a run on one page, as `show` prints it."""
     parts: list[RenderableType] = [_head(status)]
@@ -51,8 +57,10 @@ def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) ->
         parts.extend(_step_outcomes(status.plan))
     if status.sources:
         parts.append(_sources_line(status))
-    if status.usage != Usage():
+    if status.usage != RunUsage():
         parts.append(Text(f"Spent: {spending(status.usage)}"))
+    if status.usage.model_calls:
+        parts.append(spending_table(status.usage))
     parts.extend(Text(f"Notice: {_readable(notice)}", "yellow") for notice in status.notices)
     if status.handoffs:
         parts.extend(_handoff_lines(status.handoffs[-_LATEST_HANDOFFS:]))
@@ -125,7 +133,24 @@ def temporal_page(ui_address: str, run_id: str) -> str:
     return f"{ui_address}/namespaces/default/workflows/{quote(run_id, safe='')}"
 
 
-def spending(usage: Usage) -> str:
+def spending_table(usage: RunUsage) -> Table:
+    """What each role spent, one a row; `≈` stands before tokens of which some are estimated."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("Role", no_wrap=True)
+    for heading in ("Calls", "Tokens in", "Tokens out", "Searches", "Pages", "USD"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("Model", overflow="fold")
+    for role, spent in usage.roles.items():
+        about = "≈ " if spent.estimated_calls else ""
+        tokens = [f"{about}{spent.input_tokens:,}", f"{about}{spent.output_tokens:,}"]
+        has_price = spent.unpriced_calls < spent.model_calls
+        counts = [str(spent.model_calls), *tokens, str(spent.searches), str(spent.pages)]
+        cells = [role.value, *counts, in_usd(spent.cost_usd) if has_price else "-", one_line(", ".join(spent.models))]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def spending(usage: RunUsage) -> str:
     """What a run has spent, in words."""
     counts = [
         f"{usage.model_calls} model calls",
@@ -136,7 +161,7 @@ def spending(usage: Usage) -> str:
     if usage.code_cells:
         counts.append(f"{usage.code_cells} code cells")
     if usage.cost_usd:
-        counts.append(f"{usage.cost_usd:.4f} USD")
+        counts.append(f"{in_usd(usage.cost_usd)} USD")
     return ", ".join(counts)
 
 

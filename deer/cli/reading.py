@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from deer.cli.exits import CALL
 from deer.cli.handles import RunHandle, Standing, no_such_run
 from deer.errors import InvalidInput, NoServer, NotFound, Refused
-from deer.models import Phase, RunStatus, TextRef, Usage
+from deer.models import Phase, RunStatus, RunUsage, TextRef
 from deer.ports import TextStore
 
 RECORD_PREFIX = "runs/"
@@ -134,7 +134,7 @@ def _known_to_temporal(standing: Standing) -> RunStatus:
         plan=None,
         sources=(),
         handoffs=(),
-        usage=Usage(),
+        usage=RunUsage(),
         notices=(),
         report=None,
         answer=None,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from deer.cli.answering import answer_at_terminal
 from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
 from deer.cli.exits import CALL, CALL_WORKER, ExitCode, Unfinished, exit_of_phase
 from deer.cli.following import Follower, Patience
 from deer.cli.handles import RunHandle, TemporalRun
-from deer.cli.pictures import plan_table, temporal_page, ways_on
+from deer.cli.pictures import plan_table, question_text, temporal_page, ways_on
 from deer.cli.printing import LineDisplay, LiveDisplay, Printer
 from deer.cli.reading import read_status, wait_until_closed
 from deer.cli.reports import check_output, report_path, save_text, with_path
@@ -19,7 +20,7 @@ from deer.cli.reviewing import review_at_terminal
 from deer.cli.serving import launch_background_serve
 from deer.cli.session import Session, open_session
 from deer.cli.starting import start_or_attach
-from deer.cli.terminal import RealTerminal
+from deer.cli.terminal import RealTerminal, Terminal
 from deer.config import Settings, load_settings
 from deer.models import Phase, RunStatus
 
@@ -99,16 +100,16 @@ async def follow_to_stop(
     *,
     since: str = "",
 ) -> ExitCode:
-    """Show a run's progress up to its end or to where only a person helps, then its outcome; asks for reviews.
+    """Show a run's progress up to its end or to where only a person helps, then its outcome.
+
+    At a terminal it asks the person there what the run asks, and for reviews.
 
     `since`: the cursor of the progress from which on it is shown.
     """
     follower = Follower(run, no_worker_hint(session), _PATIENCE_EMBEDDED if session.embedded else Patience(), since)
     try:
         status = await _next_stop(run, follower, session, printer)
-        while status.phase is Phase.AWAITING_REVIEW and status.plan is not None and printer.may_ask:
-            if not await review_at_terminal(run, status.plan, RealTerminal(printer.out)):
-                break
+        while printer.may_ask and await _asked_at_terminal(run, status, RealTerminal(printer.out)):
             status = await _next_stop(run, follower, session, printer)
     except asyncio.CancelledError:
         printer.say(f"stopped watching; run {run.id} keeps its work, go on with: {CALL} follow {run.id}")
@@ -160,6 +161,15 @@ async def _next_stop(run: RunHandle, follower: Follower, session: Session, print
             return status
 
 
+async def _asked_at_terminal(run: RunHandle, status: RunStatus, terminal: Terminal) -> bool:
+    """Whether a person at the terminal has answered what the run waits for."""
+    if status.phase is Phase.AWAITING_REVIEW and status.plan is not None:
+        return await review_at_terminal(run, status.plan, terminal)
+    if status.phase is Phase.CLARIFYING and status.reason:
+        return await answer_at_terminal(run, status.reason, terminal)
+    return False
+
+
 async def _follow_shown(follower: Follower, printer: Printer) -> Phase:
     if not printer.err.is_terminal:
         return await follower.until_stop(LineDisplay(printer))
@@ -177,6 +187,8 @@ def _say_how_to_go_on(status: RunStatus, printer: Printer) -> None:
         return
     if status.phase is Phase.AWAITING_REVIEW and status.plan is not None:
         printer.out.print(plan_table(status.plan, with_status=False))
+    if status.phase is Phase.CLARIFYING and status.reason:
+        printer.out.print(question_text(status.reason), soft_wrap=not printer.out.is_terminal)
     for line in ways_on(status):
         printer.raw(line)
 

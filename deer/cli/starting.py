@@ -70,10 +70,12 @@ async def _start(client: Client, run_id: str, request: ResearchRequest) -> None:
 def _details(request: ResearchRequest) -> str:
     """The question with the limits of its run, as Markdown for Temporal's UI."""
     asked_by = f"\n\nAsked by {request.requested_by}" if request.requested_by else ""
+    rounds = request.max_clarification_rounds
+    asks_back = f"- the coordinator may ask back {rounds} times at most\n" if rounds else ""
     return (
         f"{_cut(request.question, _MEMO_CHARS)}{asked_by}\n\n"
         f"- at most {request.max_steps} steps, {request.max_parallel_steps} at once, {request.max_turns} turns each\n"
-        f"- rounds: {request.max_rounds}\n"
+        f"- rounds: {request.max_rounds}\n{asks_back}"
         f"- plans are {'accepted at once' if request.auto_accept else 'reviewed by a person'}"
     )
 

@@ -8,9 +8,11 @@ from deer.flow.briefs import (
     reporter_brief,
     step_brief,
 )
+from deer.flow.coordination import check_answer, open_question, take_answer, take_decision
 from deer.flow.holds import check_control, check_step_report, hold, take_control, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
+from deer.flow.spending import spending_section
 from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
@@ -20,12 +22,14 @@ __all__ = [
     "RunState",
     "StepProgress",
     "can_search",
+    "check_answer",
     "check_control",
     "check_step_report",
     "coordinator_brief",
     "finding_briefs",
     "hold",
     "judge_brief",
+    "open_question",
     "outcome_of",
     "picture",
     "plan_from_draft",
@@ -34,8 +38,11 @@ __all__ = [
     "ready_steps",
     "references_of",
     "reporter_brief",
+    "spending_section",
     "status_of",
     "step_brief",
+    "take_answer",
     "take_control",
+    "take_decision",
     "take_step_report",
 ]

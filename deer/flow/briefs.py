@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import date
 
+from deer.flow.coordination import clarified_question, questions_left
 from deer.flow.state import RunState
 from deer.flow.views import finding_briefs
 from deer.models import (
@@ -41,13 +42,15 @@ def coordinator_brief(state: RunState, today: date) -> CoordinatorBrief:
         locale=state.locale,
         today=today,
         locale_is_fixed=state.request.locale is not None,
+        clarifications=state.clarifications,
+        questions_left=questions_left(state),
     )
 
 
 def planner_brief(state: RunState, today: date, rejected: tuple[RejectedReply, ...]) -> PlannerBrief:
     """For the planner; after a request for changes it sees the plan and all that was asked for so far."""
     return PlannerBrief(
-        question=state.request.question,
+        question=clarified_question(state),
         locale=state.locale,
         today=today,
         topics=state.topics,
@@ -66,7 +69,7 @@ def step_brief(state: RunState, step: Step, today: date) -> StepBrief:
     """For the agent of a step: what the steps before it found, and what the background search brought."""
     role = _ROLES[step.step_type]
     return StepBrief(
-        question=state.request.question,
+        question=clarified_question(state),
         locale=state.locale,
         today=today,
         role=role,
@@ -82,7 +85,7 @@ def judge_brief(state: RunState, today: date, rejected: tuple[RejectedReply, ...
     """For the judge, once a plan was carried out."""
     assert state.plan is not None
     return JudgeBrief(
-        question=state.request.question,
+        question=clarified_question(state),
         locale=state.locale,
         today=today,
         plan=state.plan,
@@ -97,7 +100,7 @@ def judge_brief(state: RunState, today: date, rejected: tuple[RejectedReply, ...
 def reporter_brief(state: RunState, today: date, written: StoredText) -> ReporterBrief:
     """For the reporter."""
     return ReporterBrief(
-        question=state.request.question,
+        question=clarified_question(state),
         locale=state.locale,
         today=today,
         style=state.request.report_style,

@@ -16,10 +16,14 @@ _HANDOFFS_SHOWN = 12
 
 def picture(state: RunState) -> str:
     """Phase, what is waited for, plan with its steps, spending and the latest hand-offs."""
-    parts = [
-        f"**{state.phase}**" + (f": {state.reason}" if state.reason else ""),
-        f"> {_inline(state.request.question)}",
-    ]
+    reason = f": {state.reason}" if state.reason and state.asked is None else ""
+    parts = [f"**{state.phase}**{reason}", f"> {_inline(state.request.question)}"]
+    parts.extend(f"> {_inline(said.answer)}" for said in state.clarifications)
+    if state.asked is not None:
+        lines = [f"The coordinator asks: **{_inline(state.asked.text)}**"]
+        lines += [f"- {_inline(option)}" for option in state.asked.options]
+        parts.append("\n".join(lines))
+        parts.append('Send the signal `answer` with the answer as text, such as `"for small companies in Europe"`.')
     if state.phase is Phase.AWAITING_REVIEW and state.plan is not None:
         parts.append(
             f"Plan revision {state.plan.revision} waits: send the signal `approve` (no input), or `edit` with the "

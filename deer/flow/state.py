@@ -11,16 +11,18 @@ from deer.flow.plans import plan_from_draft, ready_steps
 from deer.messages import Decision, Review
 from deer.models import (
     CheckedClaim,
+    Clarification,
+    ClarifyingQuestion,
     Finding,
     FinishedReport,
     HandOff,
-    HandOffDecision,
     Phase,
     Plan,
     PlanDraft,
     PlanRules,
     ProgressEntry,
     ResearchRequest,
+    Role,
     SearchReply,
     Source,
     Step,
@@ -69,6 +71,9 @@ class RunState(BaseModel):
     reason: str | None = None
     locale: str = "en-US"
     topics: tuple[str, ...] = ()
+    asked: ClarifyingQuestion | None = None
+    """What the coordinator asks and nobody has answered yet."""
+    clarifications: tuple[Clarification, ...] = ()
     answer: str | None = None
     round: int = 0
     plan: Plan | None = None
@@ -92,6 +97,8 @@ class RunState(BaseModel):
     handoffs: tuple[HandOff, ...] = ()
     notices: tuple[str, ...] = ()
     usage: Usage = Usage()
+    spent_by: dict[Role, Usage] = {}
+    """What each role spent of it, in the order in which they first spent something."""
     entries: tuple[ProgressEntry, ...] = ()
     entries_dropped: int = 0
 
@@ -123,24 +130,11 @@ class RunState(BaseModel):
             self.notices = (*self.notices, text)
             self.record(at, text)
 
-    def spend(self, usage: Usage) -> None:
-        """Count what a call cost."""
+    def spend(self, usage: Usage, role: Role | None = None) -> None:
+        """Count what a call cost; without `role` it is the run's own."""
         self.usage = self.usage + usage
-
-    # Coordinator
-
-    def take_decision(self, at: datetime, decision: HandOffDecision) -> None:
-        """Answer at once, or hand over to the planner. A locale in the request beats the coordinator's."""
-        self.spend(decision.usage)
-        if self.request.locale is None:
-            self.locale = decision.locale
-        if decision.answer is not None:
-            self.answer = decision.answer
-            self.hand_off(at, "coordinator", "person", "answered without research")
-            return
-        self.topics = decision.topics
-        reason = "; ".join(decision.topics)
-        self.hand_off(at, "coordinator", "planner", f"research: {reason}"[:MAX_ENTRY_CHARS])
+        if role is not None and usage != Usage():
+            self.spent_by[role] = self.spent_by.get(role, Usage()) + usage
 
     def enter(self, phase: Phase) -> None:
         """Go into a phase; while the run is held, it is the phase that comes after the hold."""
@@ -264,10 +258,6 @@ class RunState(BaseModel):
         self.review = ReviewState.APPROVED
         self.hand_off(at, "review", "research team", "accepted: nobody answered before the deadline")
 
-    def take_answer(self, value: object) -> str:
-        """Take the answer to a question of the coordinator. Raises Refused: this version asks none."""
-        raise Refused("the run has asked nothing")
-
     # Steps
 
     def begin_round(self, at: datetime) -> None:
@@ -293,12 +283,11 @@ class RunState(BaseModel):
         return ready
 
     def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
-        """Take over what a step brought, its sources under the ids that the run knows them by."""
+        """Take over what a step brought but its spending, its sources under the ids that the run knows them by."""
         self.sources.merge(outcome.sources)
         progress = self.steps[step_id]
         progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
         progress.claims = tuple(self._under_first_id(claim) for claim in outcome.claims)
-        self.spend(outcome.usage)
         for text in outcome.notices:
             self.notice(at, text)
         self.release(step_id)

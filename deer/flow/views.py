@@ -3,12 +3,14 @@
 from deer.flow.plans import ENDED
 from deer.flow.state import RunState
 from deer.models import (
+    Counts,
     FindingBrief,
     PlanStatus,
     ProgressPage,
     ReportStatus,
     RunOutcome,
     RunStatus,
+    RunUsage,
     SourceStatus,
     StepStatusView,
     TextRef,
@@ -40,7 +42,7 @@ def status_of(state: RunState) -> RunStatus:
             for source in state.sources.all()
         ),
         handoffs=state.handoffs,
-        usage=state.usage,
+        usage=RunUsage(**state.usage.model_dump(include=set(Counts.model_fields)), roles=state.spent_by),
         notices=state.notices,
         report=None if state.report is None else ReportStatus(markdown=shown(state.report), path=None, claims=claims),
         answer=state.answer,

@@ -3,6 +3,8 @@
 from deer.models.briefs import (
     AnyBrief,
     Brief,
+    Clarification,
+    ClarifyingQuestion,
     CoordinatorBrief,
     FindingBrief,
     JudgeBrief,
@@ -50,7 +52,6 @@ from deer.models.chat import (
     ChatReply,
     OutputSchema,
     RawToolCall,
-    Role,
     Speaker,
     ToolSpec,
 )
@@ -76,6 +77,7 @@ from deer.models.plan import (
     StepType,
 )
 from deer.models.request import (
+    DEFAULT_CLARIFICATION_ROUNDS,
     LOCALE_PATTERN,
     MAX_QUESTION_CHARS,
     RUN_ID_PATTERN,
@@ -83,8 +85,10 @@ from deer.models.request import (
     ReportStyle,
     ResearchRequest,
 )
+from deer.models.roles import Role
 from deer.models.run import (
     RESEARCH_PHASE,
+    Counts,
     HandOff,
     Phase,
     PlanStatus,
@@ -93,6 +97,7 @@ from deer.models.run import (
     ReportStatus,
     RunOutcome,
     RunStatus,
+    RunUsage,
     SourceStatus,
     StepStatusView,
     Usage,
@@ -113,6 +118,7 @@ from deer.models.texts import (
 )
 
 __all__ = [
+    "DEFAULT_CLARIFICATION_ROUNDS",
     "INLINE_TEXT_BYTES",
     "LOCALE_PATTERN",
     "MAX_QUESTION_CHARS",
@@ -133,8 +139,11 @@ __all__ = [
     "CheckClaimsRequest",
     "CheckedClaim",
     "Claim",
+    "Clarification",
+    "ClarifyingQuestion",
     "CoordinateRequest",
     "CoordinatorBrief",
+    "Counts",
     "DeadlinePolicy",
     "DraftStep",
     "Finding",
@@ -177,6 +186,7 @@ __all__ = [
     "Role",
     "RunOutcome",
     "RunStatus",
+    "RunUsage",
     "SaveRunReply",
     "SaveRunRequest",
     "SearchReply",

@@ -5,10 +5,10 @@ Texts may be references while a brief travels in history; activities resolve the
 
 from datetime import date
 
-from deer.models.chat import Role
 from deer.models.evidence import CheckedClaim
 from deer.models.plan import Plan, Step, StepStatus
 from deer.models.request import ReportStyle
+from deer.models.roles import Role
 from deer.models.texts import Model, StoredText
 
 
@@ -41,17 +41,45 @@ class RejectedReply(Model):
 
 
 class Brief(Model):
-    """What every role is told. `locale` is a BCP 47 tag such as `en-US` or `zh-CN`."""
+    """What every role is told. `locale` is a BCP 47 tag such as `en-US` or `zh-CN`.
+
+    `question`: what the person asked, and below it what they answered when the coordinator asked back. The
+    coordinator itself has the answers apart from it.
+    """
 
     question: str
     locale: str
     today: date
 
 
+class ClarifyingQuestion(Model):
+    """What the coordinator asks back. `options`: answers that it offers, none when it offers none."""
+
+    text: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def with_options(self) -> str:
+        """The question, and below it each option on a line of its own."""
+        return "\n".join([self.text, *(f"- {option}" for option in self.options)])
+
+
+class Clarification(Model):
+    """A question of the coordinator with what a person answered."""
+
+    question: ClarifyingQuestion
+    answer: str
+
+
 class CoordinatorBrief(Brief):
-    """For the coordinator. `locale` is a guess unless `locale_is_fixed`."""
+    """For the coordinator. `locale` is a guess unless `locale_is_fixed`.
+
+    `clarifications`: what it asked so far, oldest first. `questions_left`: how often it may ask again.
+    """
 
     locale_is_fixed: bool
+    clarifications: tuple[Clarification, ...] = ()
+    questions_left: int = 0
 
 
 class PlannerBrief(Brief):

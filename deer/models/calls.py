@@ -4,7 +4,15 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from deer.models.briefs import CoordinatorBrief, FindingBrief, JudgeBrief, PlannerBrief, ReporterBrief, StepBrief
+from deer.models.briefs import (
+    ClarifyingQuestion,
+    CoordinatorBrief,
+    FindingBrief,
+    JudgeBrief,
+    PlannerBrief,
+    ReporterBrief,
+    StepBrief,
+)
 from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, Source
 from deer.models.plan import PlanDraft, PlanRules, StepStatus
 from deer.models.request import ResearchRequest
@@ -20,11 +28,12 @@ class ModelResult(Model):
 
 
 class HandOffDecision(ModelResult):
-    """What the coordinator decided: an answer of its own, or topics for the planner."""
+    """What the coordinator decided: an answer of its own, a question to the person, or topics for the planner."""
 
     locale: str
     topics: tuple[str, ...] = ()
     answer: str | None = None
+    question: ClarifyingQuestion | None = None
 
 
 class CoordinateRequest(Model):
@@ -232,6 +241,8 @@ class FinishReportRequest(Model):
     title: str
     notes: tuple[str, ...] = ()
     """Sentences that the reader must find in the report, such as which steps failed."""
+    appendix: str = ""
+    """Markdown of code's own making, put after the references as it is; empty for none."""
 
 
 class FinishedReport(Model):

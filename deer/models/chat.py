@@ -7,18 +7,6 @@ from deer.models.run import Usage
 from deer.models.texts import Model
 
 
-class Role(StrEnum):
-    """Who speaks with a model."""
-
-    COORDINATOR = "coordinator"
-    PLANNER = "planner"
-    RESEARCHER = "researcher"
-    ANALYST = "analyst"
-    CODER = "coder"
-    JUDGE = "judge"
-    REPORTER = "reporter"
-
-
 class Speaker(StrEnum):
     """Who said a message."""
 

@@ -37,6 +37,10 @@ class DeadlinePolicy(StrEnum):
     CANCEL = "cancel"
 
 
+DEFAULT_CLARIFICATION_ROUNDS = 3
+"""How often the coordinator may ask back in a run that lets it, unless the request says a number."""
+
+
 class ResearchRequest(Message):
     """Input of the workflow `Research`. Only `question` is required; request values beat settings."""
 
@@ -47,6 +51,8 @@ class ResearchRequest(Message):
     review_deadline: timedelta | None = None
     """How long a plan waits for an answer; seconds in JSON; None waits as long as it takes."""
     review_deadline_policy: DeadlinePolicy = DeadlinePolicy.CANCEL
+    max_clarification_rounds: Annotated[int, Field(ge=0, le=10)] = 0
+    """How often the coordinator may ask back before there is a plan. 0 or null: never; true: three times."""
     look_around: bool = True
     max_rounds: Annotated[int, Field(ge=1, le=10)] = 1
     max_steps: Annotated[int, Field(ge=1, le=30)] = 5
@@ -69,6 +75,13 @@ class ResearchRequest(Message):
         if not question.strip():
             raise ValueError("the question is empty")
         return question.strip()
+
+    @field_validator("max_clarification_rounds", mode="before")
+    @classmethod
+    def _on_or_off(cls, rounds: object) -> object:
+        if rounds is None or rounds is False:
+            return 0
+        return DEFAULT_CLARIFICATION_ROUNDS if rounds is True else rounds
 
     @field_validator("review_deadline")
     @classmethod

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from deer.models.evidence import CheckedClaim
 from deer.models.plan import StepStatus, StepType
+from deer.models.roles import Role
 from deer.models.texts import Model
 
 RESEARCH_PHASE = "ResearchPhase"
@@ -48,7 +49,7 @@ _ENDS = frozenset({Phase.COMPLETED, Phase.COMPLETED_WITH_GAPS, Phase.ANSWERED, P
 _WAITS = frozenset({Phase.AWAITING_REVIEW, Phase.CLARIFYING, Phase.PAUSED, Phase.NEEDS_ATTENTION})
 
 
-class Usage(Model):
+class Counts(Model):
     """What was spent. Tokens and USD as the endpoint and the settings say; the rest counts calls."""
 
     input_tokens: int = 0
@@ -59,9 +60,29 @@ class Usage(Model):
     pages: int = 0
     code_cells: int = 0
 
+
+class Usage(Counts):
+    """What calls spent, and on whom. Of `model_calls`, those without a price have no part in `cost_usd`.
+
+    `models`: names of the models that answered, as their endpoints give them, each once.
+    `unpriced_calls`: calls of models for which no price is set.
+    `estimated_calls`: calls whose tokens the endpoint did not count.
+    """
+
+    models: tuple[str, ...] = ()
+    unpriced_calls: int = 0
+    estimated_calls: int = 0
+
     def __add__(self, other: "Usage") -> "Usage":
-        fields = type(self).model_fields
-        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in fields})
+        numbers = type(self).model_fields.keys() - {"models"}
+        sums = {name: getattr(self, name) + getattr(other, name) for name in numbers}
+        return Usage(models=tuple(dict.fromkeys((*self.models, *other.models))), **sums)
+
+
+class RunUsage(Counts):
+    """What a run spent, and of it each role; the background search is nobody's."""
+
+    roles: dict[Role, Usage] = Field(default_factory=dict)
 
 
 class HandOff(Model):
@@ -134,7 +155,7 @@ class RunStatus(Model):
     plan: PlanStatus | None
     sources: tuple[SourceStatus, ...]
     handoffs: tuple[HandOff, ...]
-    usage: Usage
+    usage: RunUsage
     notices: tuple[str, ...]
     report: ReportStatus | None
     answer: str | None

@@ -13,8 +13,11 @@ from enum import StrEnum
 class Tag(StrEnum):
     """The blocks that prompts speak of."""
 
+    ANSWER = "answer"
+    ASKED = "asked"
     BACKGROUND = "background"
     CLAIM = "claim"
+    CLARIFICATION = "clarification"
     EARLIER_PLAN = "earlier_plan"
     ERROR = "error"
     FEEDBACK = "feedback"

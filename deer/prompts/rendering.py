@@ -7,6 +7,7 @@ from typing import assert_never
 from deer.models import (
     AnyBrief,
     ChatMessage,
+    Clarification,
     CoordinatorBrief,
     FindingBrief,
     JudgeBrief,
@@ -50,7 +51,10 @@ def _particulars(brief: AnyBrief) -> tuple[Role, dict[str, int], dict[str, str]]
     """The role, the numbers that its prompt states, and the phrase to put at each placeholder for a rule."""
     match brief:
         case CoordinatorBrief():
-            return Role.COORDINATOR, {}, {"locale_rule": "locale_fixed" if brief.locale_is_fixed else "locale_guessed"}
+            locale_rule = "locale_fixed" if brief.locale_is_fixed else "locale_guessed"
+            ask_rule = "ask_back" if brief.questions_left else "ask_nothing"
+            limits = {"questions_left": brief.questions_left}
+            return Role.COORDINATOR, limits, {"locale_rule": locale_rule, "ask_rule": ask_rule}
         case PlannerBrief():
             search_rule = "plan_with_search" if brief.can_search else "plan_without_search"
             return Role.PLANNER, {"max_steps": brief.max_steps}, {"search_rule": search_rule}
@@ -78,7 +82,7 @@ def _blocks(brief: AnyBrief) -> Iterator[str]:
     yield fenced(Tag.QUESTION, brief.question)
     match brief:
         case CoordinatorBrief():
-            pass
+            yield from map(_clarification, brief.clarifications)
         case PlannerBrief():
             yield from _planner_blocks(brief)
         case StepBrief():
@@ -94,6 +98,10 @@ def _blocks(brief: AnyBrief) -> Iterator[str]:
             yield from _reporter_blocks(brief)
         case _:
             assert_never(brief)
+
+
+def _clarification(said: Clarification) -> str:
+    return grouped(Tag.CLARIFICATION, (fenced(Tag.ASKED, said.question.with_options), fenced(Tag.ANSWER, said.answer)))
 
 
 def _planner_blocks(brief: PlannerBrief) -> Iterator[str]:

@@ -25,13 +25,15 @@ JsonSchema = dict[str, Any]  # JSON Schema has no closed type
 _TITLE_CHARS = 200
 _TEXT_CHARS = 1_000
 _ID_CHARS = 64
+_MAX_OPTIONS = 6
 
 
 def tools_for(brief: AnyBrief) -> tuple[ToolSpec, ...]:
     """The tools that a role is offered; planner and reporter have none."""
     match brief:
         case CoordinatorBrief():
-            return (_handoff_to_planner(), _direct_response())
+            asking = (_ask_clarification(),) if brief.questions_left else ()
+            return (_handoff_to_planner(), _direct_response(), *asking)
         case StepBrief(role=Role.RESEARCHER, can_search=True):
             return (_web_search(), _read_page(), _submit_finding())
         case StepBrief():
@@ -88,6 +90,24 @@ def _direct_response() -> ToolSpec:
             {
                 "message": _text(None, "What to say to the person"),
                 "locale": _text(None, "BCP 47 tag of the language of the message, such as en-US or zh-CN"),
+            }
+        ),
+    )
+
+
+def _ask_clarification() -> ToolSpec:
+    return ToolSpec(
+        name="ask_clarification",
+        description="Ask the person one thing that the question leaves open, and wait for the answer.",
+        parameters=_object(
+            {
+                "question": _text(None, "The one thing to ask, in the language of the person"),
+                "options": {
+                    "type": "array",
+                    "items": _text(_TITLE_CHARS, "An answer in words that are understood without `question`"),
+                    "maxItems": _MAX_OPTIONS,
+                    "description": "Likely answers to pick from; empty when there are too many",
+                },
             }
         ),
     )

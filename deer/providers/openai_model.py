@@ -82,6 +82,7 @@ class OpenAIModel:
         self._timeout = timeout
         self._stall_timeout = stall_timeout
         self._prices = (input_price or 0.0, output_price or 0.0)
+        self._has_price = input_price is not None or output_price is not None
         self._extra = dict(extra or {})
         self._dialect = Dialect()
         self._naming = asyncio.Lock()
@@ -126,9 +127,14 @@ class OpenAIModel:
         usage = reply.usage
         input_price, output_price = self._prices
         cost = (usage.input_tokens * input_price + usage.output_tokens * output_price) / _TOKENS_PER_PRICE
-        return reply.model_copy(
-            update={"usage": usage.model_copy(update={"cost_usd": cost}), "model": reply.model or model}
-        )
+        name = reply.model or model
+        accounts = {
+            "cost_usd": cost,
+            "models": (name,),
+            "unpriced_calls": 0 if self._has_price else usage.model_calls,
+            "estimated_calls": usage.model_calls if reply.usage_is_estimated else 0,
+        }
+        return reply.model_copy(update={"usage": usage.model_copy(update=accounts), "model": name})
 
     async def _model_name(self) -> str:
         async with self._naming:

@@ -14,7 +14,7 @@ import pytest
 from deer.models import Phase
 from tests.e2e.commands import PROCESS_SECONDS, Program
 from tests.eventually import eventually
-from tests.scripted import ScriptedServices
+from tests.scripted import ScriptedServices, call_tool
 from tests.source import ROOT
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("temporal"), pytest.mark.timeout(300)]
@@ -117,6 +117,43 @@ def test_a_plan_is_reviewed_at_the_terminal(program: Program, tmp_path: Path) ->
     assert "subject-k77" in seat.seen
     assert "report saved:" in seat.seen
     assert "# Report" not in seat.seen
+
+
+def test_a_question_back_is_answered_by_another_command(program: Program, scripted: ScriptedServices) -> None:
+    """Without a terminal the question and what answers it are printed, with code 3; `answer` goes on to the plan."""
+    scripted.scripts["coordinator"] = [
+        call_tool("ask_clarification", question="For which climate?", options=["cold", "mild"]),
+        call_tool("handoff_to_planner", research_topic="heat pumps", locale="en-US"),
+    ]
+    asked = program.run("research", "Compare heat pumps", "--id", "later", "--max-clarification-rounds", "1")
+    assert asked.code == 3
+    assert "For which climate?\n- cold\n- mild\n" in asked.out
+    assert "answer later" in asked.out
+    shown = program.run("show", "later", "--json")
+    assert (shown.status.phase, shown.status.reason) == (Phase.CLARIFYING, "For which climate?\n- cold\n- mild")
+    assert "the answer is empty" in program.run("answer", "later", " ").error
+
+    answered = program.run("answer", "later", "below minus twenty", "--json")
+    assert (answered.code, answered.status.phase) == (3, Phase.AWAITING_REVIEW)
+    assert "below minus twenty" in scripted.log.text("planner")
+    refused = program.run("answer", "later", "mild")
+    assert refused.code == 2
+    assert "asks nothing" in refused.error
+
+
+def test_a_question_back_is_answered_at_the_terminal(program: Program, scripted: ScriptedServices) -> None:
+    """At a terminal the question is shown and answered in a line; the answer is in every later role's question."""
+    scripted.scripts["coordinator"] = [
+        call_tool("ask_clarification", question="For which climate?", options=["cold", "mild"]),
+        call_tool("handoff_to_planner", research_topic="heat pumps", locale="en-US"),
+    ]
+    with Seat(program, "research", "Compare heat pumps", "--id", "asked", "--clarify", "--auto-accept") as seat:
+        seat.wait_for("leaves it waiting")
+        assert "For which climate?" in seat.seen
+        assert "- mild" in seat.seen
+        seat.type("below minus twenty")
+        assert seat.leave() == 0
+    assert "below minus twenty" in scripted.log.text("planner")
 
 
 async def test_ctrl_c_says_how_to_go_on(program: Program, scripted: ScriptedServices) -> None:

@@ -10,7 +10,7 @@ from tests.conftest import skip_or_fail
 from tests.e2e.web_ui import Deployment, WebUi, browser_page, chromium_binary, deployment
 from tests.eventually import eventually
 from tests.running import Run
-from tests.scripted import Call, Gate, ScriptedServices, analysis_step, plan_of, research_step
+from tests.scripted import Call, Gate, ScriptedServices, analysis_step, call_tool, plan_of, research_step
 from tests.scripted.roles import asked_text
 
 pytestmark = [pytest.mark.browser, pytest.mark.process, pytest.mark.timeout(180)]
@@ -120,3 +120,25 @@ async def test_a_plan_is_edited_and_approved_from_the_ui(
     await ui.open_execution(run.handle, "user-metadata")
     await ui.send_signal("approve")
     assert (await run.end()).phase is Phase.COMPLETED
+
+
+async def test_a_question_back_is_answered_from_the_ui(
+    deployed: Deployment, page: Page, scripted: ScriptedServices
+) -> None:
+    """The picture has the question with its options, and the dialog sends `answer` with a JSON string."""
+    scripted.scripts["coordinator"] = [
+        call_tool("ask_clarification", question="For which country?", options=["Norway", "Spain"]),
+        call_tool("handoff_to_planner", research_topic="costs", locale="en-US"),
+    ]
+    run = await deployed.start("asked-in-the-ui", QUESTION, max_clarification_rounds=1)
+
+    async def asks() -> bool:
+        return (await run.status()).phase is Phase.CLARIFYING
+
+    assert await eventually(asks, "the question")
+    ui = WebUi(page, deployed.address)
+    await ui.open_execution(run.handle, "user-metadata")
+    await ui.metadata_shows("current-details", "clarifying", "For which country?", "Norway", "Spain")
+    await ui.send_signal("answer", '"in Norway, for a small house"')
+    await at_revision(run, 1)
+    assert "in Norway, for a small house" in scripted.log.calls("planner")[0].text

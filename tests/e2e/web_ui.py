@@ -44,9 +44,13 @@ class Deployment:
     store: TextStore
     address: str
 
-    async def start(self, run_id: str, question: str, *, auto_accept: bool = False) -> Run:
+    async def start(
+        self, run_id: str, question: str, *, auto_accept: bool = False, max_clarification_rounds: int = 0
+    ) -> Run:
         """Start a run as the command `research` does."""
-        request = ResearchRequest(question=question, auto_accept=auto_accept)
+        request = ResearchRequest(
+            question=question, auto_accept=auto_accept, max_clarification_rounds=max_clarification_rounds
+        )
         await start_or_attach(self.client, self.store, run_id, request)
         return Run(self.client, self.client.get_workflow_handle(run_id), self.store)
 

@@ -46,6 +46,32 @@ async def answered(runs: Runs, services: ScriptedServices) -> Run:
     return run
 
 
+async def clarified(runs: Runs, services: ScriptedServices) -> Run:
+    """Asked back twice, with a refused answer on the way, before the plan."""
+    services.scripts["coordinator"] = [
+        call_tool("ask_clarification", question="For whom?", options=["children", "readers of maps"]),
+        call_tool("ask_clarification", question="Since when?", options=[]),
+        call_tool("handoff_to_planner", research_topic="the value", locale="en-US"),
+    ]
+    run = await runs.start(QUESTION, run_id="clarified", auto_accept=True, max_clarification_rounds=2)
+    await run.reach(Phase.CLARIFYING)
+    await run.signal("answer", "  ")
+    await run.signal("answer", "children")
+    await eventually(lambda: services.log.count("coordinator") == 2, "the second question")
+    await run.reach(Phase.CLARIFYING)
+    await run.update("answer", {"text": "since 2001"})
+    await run.end()
+    return run
+
+
+async def clarifying(runs: Runs, services: ScriptedServices) -> Run:
+    """A question waits for its answer."""
+    services.scripts["coordinator"] = call_tool("ask_clarification", question="For whom?", options=[])
+    run = await runs.start(QUESTION, run_id="clarifying", max_clarification_rounds=3)
+    await run.reach(Phase.CLARIFYING)
+    return run
+
+
 async def auto_accepted(runs: Runs, services: ScriptedServices) -> Run:
     """Two rounds, each of whose plans is accepted by itself."""
     services.scripts["judge"] = call_tool("revise_plan", steps=[research_step("subject-r2")], reason="one is missing")
@@ -117,6 +143,8 @@ SCENARIOS: dict[str, Scenario] = {
         approved,
         edited,
         answered,
+        clarified,
+        clarifying,
         auto_accepted,
         cancelled_while_waiting,
         failed,

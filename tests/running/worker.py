@@ -51,9 +51,10 @@ async def research_worker(
     directory: Path,
     *,
     cached_workflows: int = 100,
+    task_queue: str = "",
     **settings: str,
 ) -> AsyncIterator[Runs]:
-    """A worker on a task queue of its own, with its store under `directory`.
+    """A worker on a task queue of its own, or on that of one before it, with its store under `directory`.
 
     `pages` is handed in because its processes take a second to start, and serve many workers.
     `cached_workflows` 0 replays every workflow from its history at each task. `settings` are those of the models, by
@@ -62,9 +63,8 @@ async def research_worker(
     store = FileStore(directory / "store")
     documents = StoredDocuments(store)
     async with AsyncExitStack() as open_connections:
-        model = open_models(
-            load_settings({**services.environment(), **MODEL_TIMEOUT, **settings}, directory), open_connections
-        )
+        environment = {**services.environment(), **MODEL_TIMEOUT, **settings}
+        model = open_models(load_settings(environment, directory), open_connections)
         engine = await open_connections.enter_async_context(
             aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
         )
@@ -75,15 +75,18 @@ async def research_worker(
             *ReportActivities(store).all,
             *RunActivities().all,
         ]
-        async with worker_with(client, activities, cached_workflows=cached_workflows) as worker:
+        made = worker_with(client, activities, cached_workflows=cached_workflows, task_queue=task_queue)
+        async with made as worker:
             yield Runs(client, worker.task_queue, store)
 
 
-def worker_with(client: Client, activities: Sequence[Callable[..., Any]], *, cached_workflows: int = 100) -> Worker:
+def worker_with(
+    client: Client, activities: Sequence[Callable[..., Any]], *, cached_workflows: int = 100, task_queue: str = ""
+) -> Worker:
     """A worker for the product's workflows, under its own rules, with these activities."""
     return Worker(
         client,
-        task_queue=f"test-{uuid.uuid4().hex[:8]}",
+        task_queue=task_queue or f"test-{uuid.uuid4().hex[:8]}",
         workflows=WORKFLOWS,
         activities=activities,
         workflow_runner=SandboxedWorkflowRunner(

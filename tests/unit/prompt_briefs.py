@@ -7,6 +7,8 @@ from deer.models import (
     AnyBrief,
     Check,
     CheckedClaim,
+    Clarification,
+    ClarifyingQuestion,
     CoordinatorBrief,
     FindingBrief,
     JudgeBrief,
@@ -39,8 +41,18 @@ FAILED = FindingBrief(
 )
 
 
-def coordinator(locale: str, *, is_fixed: bool = False, question: str = QUESTION) -> CoordinatorBrief:
-    return CoordinatorBrief(question=question, locale=locale, today=TODAY, locale_is_fixed=is_fixed)
+def coordinator(
+    locale: str, *, is_fixed: bool = False, question: str = QUESTION, questions_left: int = 0, answer: str = ""
+) -> CoordinatorBrief:
+    asked = Clarification(question=ClarifyingQuestion(text="Which model?", options=("K7", "K9")), answer=answer)
+    return CoordinatorBrief(
+        question=question,
+        locale=locale,
+        today=TODAY,
+        locale_is_fixed=is_fixed,
+        clarifications=(asked,) if answer else (),
+        questions_left=questions_left,
+    )
 
 
 def planner(
@@ -135,6 +147,7 @@ def one_brief_per_role(locale: str, question: str = QUESTION) -> dict[Role, AnyB
 def every_kind_of_brief(locale: str) -> Iterator[AnyBrief]:
     yield from one_brief_per_role(locale).values()
     yield coordinator(locale, is_fixed=True)
+    yield coordinator(locale, questions_left=2, answer="the K7")
     yield planner(locale, can_search=False, earlier_plan=None)
     for role in STEP_ROLES:
         yield step_brief(locale, role, need_search=False)

@@ -20,7 +20,7 @@ DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((R
 FOR_USERS = [README, USING, ROOT / "docs/deployment.md"]
 
 SETTINGS = {*VARIABLES, *TEMPORAL_VARIABLES, *COMPOSE_VARIABLES}
-NOT_YET = {Phase.CLARIFYING, Phase.PAUSED}
+NOT_YET = {Phase.PAUSED}
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")

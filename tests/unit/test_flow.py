@@ -266,7 +266,7 @@ def test_the_locale_of_the_request_beats_the_coordinator() -> None:
     decision = HandOffDecision(locale="de-DE", topics=("t",), usage=Usage(model_calls=1))
     fixed, open_ = begun(locale="fr-FR"), begun()
     for state in (fixed, open_):
-        state.take_decision(NOW, decision)
+        flow.take_decision(state, NOW, decision)
     assert (fixed.locale, open_.locale) == ("fr-FR", "de-DE")
     assert RunState.begin("r", ResearchRequest(question="热泵在寒冷地区的效率如何？")).locale == "zh-CN"
 

@@ -6,8 +6,10 @@ import pytest
 
 from deer.errors import InvalidInput
 from deer.messages import (
+    MAX_ANSWER_CHARS,
     ControlAction,
     Decision,
+    parse_answer,
     parse_approval,
     parse_command,
     parse_control,
@@ -48,6 +50,22 @@ def test_an_empty_or_double_edit_is_refused(value: Any) -> None:
     """An edit that asks for nothing, or for two things, is no edit."""
     with pytest.raises(InvalidInput):
         parse_edit(value)
+
+
+def test_an_answer_is_text() -> None:
+    """A JSON string or `{text}`, without the space around it."""
+    assert parse_answer(" Europe\n").text == "Europe"
+    assert parse_answer({"text": "欧洲"}).text == "欧洲"
+    assert parse_answer("x" * MAX_ANSWER_CHARS).text
+
+
+@pytest.mark.parametrize(
+    "value", [None, "", " \n ", 7, ["x"], {}, {"text": ""}, {"text": 7}, {"text": "x", "surprise": 1}, "x" * 2_001]
+)
+def test_an_answer_without_words_or_with_too_many_is_refused(value: Any) -> None:
+    """An answer that says nothing, that is no text, or that is longer than allowed."""
+    with pytest.raises(InvalidInput):
+        parse_answer(value)
 
 
 def test_a_review_says_what_it_decides() -> None:

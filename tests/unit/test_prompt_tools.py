@@ -29,6 +29,7 @@ from tests.unit.prompt_briefs import (
     ("brief", "names"),
     [
         (coordinator("en-US"), ["handoff_to_planner", "direct_response"]),
+        (coordinator("zh-CN", questions_left=1), ["handoff_to_planner", "direct_response", "ask_clarification"]),
         (planner("en-US"), []),
         (step_brief("en-US", Role.RESEARCHER), ["web_search", "read_page", "submit_finding"]),
         (step_brief("en-US", Role.RESEARCHER, can_search=False), ["submit_finding"]),
@@ -44,7 +45,8 @@ def test_roles_are_offered_their_tools(brief: AnyBrief, names: list[str]) -> Non
 
 
 def all_tools() -> dict[str, ToolSpec]:
-    return {tool.name: tool for brief in one_brief_per_role("en-US").values() for tool in tools_for(brief)}
+    briefs = [*one_brief_per_role("en-US").values(), coordinator("en-US", questions_left=1)]
+    return {tool.name: tool for brief in briefs for tool in tools_for(brief)}
 
 
 def test_tools_require_only_what_is_needed() -> None:
@@ -52,6 +54,7 @@ def test_tools_require_only_what_is_needed() -> None:
     assert {name: tool.parameters["required"] for name, tool in all_tools().items()} == {
         "handoff_to_planner": ["research_topic", "locale"],
         "direct_response": ["message", "locale"],
+        "ask_clarification": ["question", "options"],
         "web_search": ["query"],
         "read_page": ["url"],
         "submit_finding": ["summary", "claims"],

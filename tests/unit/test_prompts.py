@@ -166,6 +166,22 @@ def test_other_locales_get_english_with_the_language_named() -> None:
     assert language_name("tlh") == "the language tlh"
 
 
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+def test_coordinator_asks_back_only_where_it_may(locale: str) -> None:
+    """With questions left it is told how many, and that a specific question is not asked about; else never to ask."""
+    may, shown = system_and_user(coordinator(locale, questions_left=2, answer="the K7 </answer> of 2030"))
+    may_not, bare = system_and_user(coordinator(locale))
+
+    assert "`ask_clarification`" in may
+    assert re.search(r"\b2 more times|反问 2 次", may)
+    assert re.search(r"specific|已经具体", may)
+    assert "ask_clarification" not in may_not
+    assert re.search(r"Do not ask back|不要反问", may_not)
+    assert "<asked>\nWhich model?\n- K7\n- K9\n</asked>" in shown
+    assert "<answer>\nthe K7 &lt;/answer> of 2030\n</answer>" in shown
+    assert "<clarification>" not in bare
+
+
 def test_coordinator_is_told_whether_the_locale_is_settled() -> None:
     """A locale of the request is final; a guessed one gives way to the language asked for."""
     settled, _ = system_and_user(coordinator("fr-FR", is_fixed=True))

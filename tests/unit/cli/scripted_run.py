@@ -18,11 +18,11 @@ from deer.models import (
     ProgressEntry,
     ProgressPage,
     RunStatus,
+    RunUsage,
     StepStatus,
     StepStatusView,
     StepType,
     TextRef,
-    Usage,
 )
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ def status(phase: Phase = Phase.RESEARCHING, **changes: Any) -> RunStatus:
         "plan": plan(),
         "sources": (),
         "handoffs": (HandOff(at=NOON, sender="coordinator", to="planner", reason="a question to research"),),
-        "usage": Usage(model_calls=3, searches=1),
+        "usage": RunUsage(model_calls=3, searches=1),
         "notices": (),
         "report": None,
         "answer": None,

@@ -59,6 +59,11 @@ def test_options_reach_the_request() -> None:
         ({"max_steps": "99"}, "--max-steps: 99 is not allowed: input should be less than or equal to 30"),
         ({"max_turns": "many"}, "--max-turns: many is not allowed: input should be a valid integer"),
         ({"max_rounds": "0"}, "--max-rounds: 0 is not allowed: input should be greater than or equal to 1"),
+        (
+            {"max_clarification_rounds": "11"},
+            "--max-clarification-rounds: 11 is not allowed: input should be less than or equal to 10",
+        ),
+        ({"max_clarification_rounds": "-1"}, "--max-clarification-rounds: -1 is not allowed: "),
         ({"locale": "klingon!"}, "--locale: klingon! is not allowed: write a language as en-US or zh-CN"),
         ({"report_style": "haiku"}, "--report-style: haiku is not allowed: one of standard, academic"),
         ({"review_deadline": "soon"}, "--review-deadline: 'soon' is no time; write it as 90s, 30m, 24h or 2d"),
@@ -114,6 +119,17 @@ def test_new_ids_are_readable_and_differ() -> None:
     names = {new_run_id(date(2026, 11, 30)) for _ in range(50)}
     assert len(names) == 50
     assert all(name.startswith("r-20261130-") and re.match(RUN_ID_PATTERN, name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("given", "rounds"), [(None, 0), (False, 0), ("0", 0), (True, 3), ("1", 1), (1, 1), ("10", 10)]
+)
+def test_questions_back_are_off_or_three_or_a_number(given: object, rounds: int) -> None:
+    """Nobody is asked unless it was wished; the mere wish means three times."""
+    assert build_request("Why?", {"max_clarification_rounds": given}).max_clarification_rounds == rounds
+    if given is not None:
+        asked = {"question": "Why?", "max_clarification_rounds": given}
+        assert ResearchRequest.model_validate(asked).max_clarification_rounds == rounds
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 65, "naïve", "ok\n"])

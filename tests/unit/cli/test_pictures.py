@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 
 from deer.cli.listing import ListedRun
 from deer.cli.pictures import entry_line, list_lines, live_picture, plan_table, run_page, ways_on
-from deer.models import Phase, ReportStatus, SourceStatus, StepStatus
+from deer.models import Phase, ReportStatus, Role, RunUsage, SourceStatus, StepStatus, Usage
 from tests.unit.cli.scripted_run import NOON, entry, plan, status, step
 
 
@@ -52,6 +52,20 @@ def test_a_page_shows_everything_about_a_run() -> None:
         "http://127.0.0.1:8233/namespaces/default/workflows/r1",
     ):
         assert shown in page
+
+
+def test_a_page_shows_what_each_role_spent() -> None:
+    """A row a role has calls, tokens, searches, pages, cost and models; no price is a dash, an estimate is marked."""
+    planner = Usage(model_calls=1, input_tokens=1_200, output_tokens=300, cost_usd=0.0125, models=("m-1",))
+    researcher = Usage(
+        model_calls=4, input_tokens=9_000, output_tokens=80, searches=2, pages=1, unpriced_calls=4, estimated_calls=1
+    )
+    usage = RunUsage(model_calls=5, roles={Role.PLANNER: planner, Role.RESEARCHER: researcher})
+    page = _text(run_page(status(usage=usage), NOON))
+    rows = {line.split()[0]: line.split() for line in page.splitlines() if line.strip()}
+    assert rows["planner"] == ["planner", "1", "1,200", "300", "0", "0", "0.0125", "m-1"]
+    assert rows["researcher"] == ["researcher", "4", "≈", "9,000", "≈", "80", "2", "1", "-"]
+    assert "Tokens in" not in _text(run_page(status(usage=RunUsage(searches=3)), NOON))
 
 
 def test_a_finished_run_says_where_its_report_is() -> None:

@@ -86,9 +86,12 @@ async def test_broken_arguments_are_repeated_as_json() -> None:
 
 
 async def test_usage_is_counted_and_priced() -> None:
-    """A reply tells tokens, one model call and the price in USD of both kinds of tokens."""
+    """A reply tells tokens, one call of its model, and the cost in USD of both kinds of tokens if there is a price."""
     reply = await reply_to(GOOD, input_price=2.5, output_price=10.0)
-    assert reply.usage == Usage(input_tokens=100, output_tokens=20, model_calls=1, cost_usd=0.00045)
+    counted = Usage(input_tokens=100, output_tokens=20, model_calls=1, models=("m-1",))
+    assert reply.usage == counted.model_copy(update={"cost_usd": 0.00045})
+    assert (await reply_to(GOOD, input_price=0.0)).usage == counted
+    assert (await reply_to(GOOD)).usage == counted.model_copy(update={"unpriced_calls": 1})
     assert reply.model == "m-1"
 
 
@@ -97,7 +100,7 @@ async def test_missing_usage_is_estimated_and_marked(usage: Any) -> None:
     """Tokens that an endpoint does not report are worked out from the texts, priced, and marked as estimated."""
     answer = completion({"content": "word " * 40}, usage=usage, model=None)
     reply = await reply_to(answer, input_price=1_000_000.0)
-    assert reply.usage.model_calls == 1
+    assert (reply.usage.model_calls, reply.usage.estimated_calls) == (1, 1)
     assert reply.usage.output_tokens == 50
     assert reply.usage.input_tokens == reply.usage.cost_usd > 30
     assert reply.usage_is_estimated
