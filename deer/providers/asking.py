@@ -30,6 +30,7 @@ _MEASURED = {
     "loud louder loudest quiet quieter quietest 吵": "noise",
     "tall taller tallest high higher highest": "height",
     "expensive cheap cheaper cheapest costly pay paid price priced": "cost",
+    "cost costs price prices": "cost price",
     "heavy heavier heaviest": "weight",
     "wide wider widest": "width",
     "long longer longest": "length duration",
@@ -46,11 +47,15 @@ _MEASURED = {
     "更高 最高": "高度",
     "更重 最重": "重量",
     "更快 最快": "速度",
+    "效率 能效": "效率 能效",
 }
 """Words that ask for a figure, and the nouns under which documents give it."""
 
 _UNITS = {
     "费用 成本 价格": re.compile(r"\d\s?[万亿]?元"),
+    "cost price": re.compile(
+        r"(?:[$€£]|\b(?:EUR|USD|GBP|euros|dollars))\s?\d|\d\s?(?:[$€£]|(?:EUR|USD|GBP|euros?|dollars?)\b)"
+    ),
     "noise 噪声 噪音": re.compile(r"\d\s?dB(?:\([A-Z]\)|\b)|\d\s?分贝"),
     "height 高度": re.compile(r"\d\s?(?:m|metres?|meters?|feet|ft)\b"),
     "weight 重量": re.compile(r"\d\s?(?:kg|g|t|tons?|tonnes?|kilograms?|pounds?|lb)\b"),
@@ -60,6 +65,11 @@ _UNITS = {
 
 _UNIT_OF_MEASURE = {term: unit for nouns, unit in _UNITS.items() for term in terms(nouns)}
 _NOUNS_OF = {word: terms(nouns) for words, nouns in _MEASURED.items() for word in words.split()}
+_COLD, _HEAT = ("冬天", "冬季", "寒冷", "低温", "零下"), ("夏天", "夏季", "炎热", "高温")
+_ALSO_SAID = {season: words for words in (_COLD, _HEAT) for season in words[:2]}
+"""What a text about a season says without naming it: an efficiency "in winter" stands under "低温"."""
+
+_CONDITION = re.compile("[在对于]")
 _YEAR = re.compile(
     r"(?<![\w.,$€£¥-])(?:1[89]|20)\d\d(?![\w-]|[.,]\d)(?!\s?(?:[%°€$£¥]|(?:EUR|USD|GBP|CNY|euros?|dollars?|[kMG]?W|[kMG]?Wh"
     r"|kg|k?m|metres?|people|hours?|days?)\b))|(?<![\d.,])(?:1[89]|20)\d\d(?=年)"
@@ -86,6 +96,7 @@ class Asked:
     `subject`: terms of what the question asks something of; empty when it does not show.
     `focus`: terms behind a colon, as in "heat pumps: noise", which say what is asked of what stands before it.
     `measures`: terms of the measuring words and of their nouns, as in "how loud".
+    `conditions`: terms behind the subject that say where or when, as in 热泵在冬天的效率.
     """
 
     terms: tuple[str, ...]
@@ -94,6 +105,7 @@ class Asked:
     subject: frozenset[str]
     focus: frozenset[str]
     measures: frozenset[str]
+    conditions: frozenset[str] = frozenset()
 
     @property
     def numbers(self) -> frozenset[str]:
@@ -110,12 +122,16 @@ class Asked:
             if term in present or term in required or term not in self.weak
         }
         whole = sum(counted.values())
-        return sum(value for term, value in counted.items() if term in present) / whole if whole else 0.0
+        return sum(value for term, value in counted.items() if _is_said(term, present)) / whole if whole else 0.0
 
     def gives_measure(self, text: str) -> bool:
         """Whether a text has a figure in a unit of what is measured."""
         measured = self.measures & _UNIT_OF_MEASURE.keys()
         return any(_UNIT_OF_MEASURE[noun].search(text) for noun in sorted(measured))
+
+    def meets_conditions(self, present: Collection[str]) -> bool:
+        """Whether a text holds one of the conditions, in its own or in other words, if there are any."""
+        return not self.conditions or any(_is_said(term, present) for term in self.conditions)
 
     def needed(self, share: float) -> float:
         """What to demand instead of a share that fits a short question: no text covers a long one whole."""
@@ -141,6 +157,10 @@ class Asked:
         subject = [term for term in self.terms if term in self.subject and term not in self.weak]
         unknown = sum(not frequency(term) for term in subject)
         return unknown * 3 >= len(subject) > 0
+
+
+def _is_said(term: str, present: Collection[str]) -> bool:
+    return term in present or any(word in present for word in _ALSO_SAID.get(term, ()))
 
 
 def asked(question: str) -> Asked:
@@ -172,7 +192,8 @@ def asked(question: str) -> Asked:
     weak.update(measures, terms(" ".join(_IN_BRACKETS.findall(question))))
     weak = set() if weak.issuperset(found) else weak
     names = tuple(_names(question, bool(focus)))
-    return Asked(tuple(found), frozenset(weak), names, _subject(question), focus, frozenset(measures))
+    subject, conditions = _subject_and_conditions(question)
+    return Asked(tuple(found), frozenset(weak), names, subject, focus, frozenset(measures), conditions - weak - subject)
 
 
 def years_in(text: str) -> frozenset[str]:
@@ -232,15 +253,16 @@ def _focus(question: str) -> frozenset[str]:
     return frozenset(asked(behind).terms) if terms(before) and terms(behind) else frozenset()
 
 
-def _subject(question: str) -> frozenset[str]:
+def _subject_and_conditions(question: str) -> tuple[frozenset[str], frozenset[str]]:
     text = folded(question)
     if match := _OF_SUBJECT.search(text):
-        return frozenset(terms(_noun_phrase(match["subject"])))
+        return frozenset(terms(_noun_phrase(match["subject"]))), frozenset()
     head, of, _ = text.rpartition("的")
-    if of and (run := re.search(rf"[{CJK}]+$", head)):
-        parts = _cjk_runs(run.group())
-        return frozenset(pairs(parts[-1])) if parts else frozenset()
-    return frozenset()
+    if of and (run := re.search(rf"[{CJK}]+$", head)) and (parts := _cjk_runs(run.group())):
+        # A text may put where and when in other words, so that they do not decide whether it knows the subject.
+        subject, *conditions = _CONDITION.split(parts[-1], maxsplit=1)
+        return frozenset(pairs(subject)), frozenset(pair for part in conditions for pair in pairs(part))
+    return frozenset(), frozenset()
 
 
 def _noun_phrase(text: str) -> str:

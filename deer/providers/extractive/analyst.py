@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from deer.models import Check, CheckedClaim, Claim, FindingBrief, StepBrief
-from deer.providers.extractive.figures import comparable_figures, figure_table, figures_of
+from deer.providers.extractive.figures import Figure, comparable_figures, figure_table, figures_of
 from deer.providers.extractive.phrases import phrases_for
 from deer.providers.extractive.researcher import Submission
 
@@ -17,7 +17,7 @@ def compare_findings(brief: StepBrief) -> Submission:
     claims = distinct_claims(brief.findings)
     if not claims:
         return Submission(phrases.nothing_to_compare, ())
-    if figures := comparable_figures(brief.question, claims):
+    if figures := figures_side_by_side(brief.question, brief.step.title, claims):
         sources = {figure.source_id for same_unit in figures.values() for figure in same_unit}
         shown = {figure.unit for same_unit in figures.values() for figure in same_unit}
         summary = f"{phrases.side_by_side}\n\n{figure_table(figures, {}, phrases)}"
@@ -25,7 +25,13 @@ def compare_findings(brief: StepBrief) -> Submission:
             summary, tuple(c for c in claims if c.source_id in sources and shown & _units(c))[:MAX_CLAIMS]
         )
     sources = {claim.source_id for claim in claims}
-    return Submission(phrases.joined.format(count=len(claims), sources=len(sources)), claims[:MAX_CLAIMS])
+    wording = phrases.joined if len(sources) > 1 else phrases.joined_from_one
+    return Submission(wording.format(count=len(claims), sources=len(sources)), claims[:MAX_CLAIMS])
+
+
+def figures_side_by_side(question: str, title: str, claims: Sequence[Claim]) -> dict[str, list[Figure]]:
+    """Figures to compare, by unit: those that the question asks for, else those that the title of the step does."""
+    return comparable_figures(question, claims) or comparable_figures(title, claims)
 
 
 def distinct_claims(findings: Iterable[FindingBrief]) -> tuple[Claim, ...]:

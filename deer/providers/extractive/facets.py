@@ -59,12 +59,22 @@ _LIST_OF_SUBJECT = re.compile(
     r"\b(?P<aspects>[\w' -]+(?:, [\w' -]+)*,? and [\w' -]+?)\s+of\s+(?P<subject>[^,?.!;]+)", re.IGNORECASE
 )
 _LIST_AFTER_DE = re.compile(r"(?P<subject>[^，。？的]+)的(?P<aspects>[^，。？的]+(?:[、和与及][^，。？的]+)+)")
+_ASKS_OR_TELLS = re.compile("[谁何哪几了吗]|什么|多少")
+_ASKING = re.compile(
+    r"^(?:and|or|but|so|please)?\s*(?:how|what|which|who|whose|when|where|why|is|are|was|were|do|does|did|can|could|should|"
+    r"will|would|has|have|compare|explain|describe|list|tell|give|show|find)\b|[谁何哪几吗呢]|什么|多少|怎|是否",
+    re.IGNORECASE,
+)
+_TELLING = re.compile(r"\b(?:is|are|was|were|has|have|had|will)\b|\w['’](?:s|m|re|ve)\b|[是有]", re.IGNORECASE)
+_QUOTES = re.compile('["“”`「」『』]')
+_SIGNS = re.compile(r"(?:(?:^|\s)(?:at|for|from|under|over|about|with))?(?:^|\s)[$€£¥&<>|{}\\=*#@^~+%].*$")
+_CUT_LOOSELY = re.compile(r",|\bor\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<!^)\b[A-Z][\w-]+(?: [A-Z0-9][\w-]*)*")
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|these|those)\b|[它其]", re.IGNORECASE)
 _NEXT_PHRASE = re.compile(r"\s(?:in|on|at|by|for|with|when|if|while|and|or|to|from|during)\s")
 _QUESTION_LEAD = re.compile(
     r"^(?:please\s+)?(?:what|which|how|who|when|where|why|tell|explain|describe|compare|list|give|show|is|are|was|were|do|"
-    r"does|did|can|the|a|an|its|their|my|our|your|me|us|about|much|many)\b\s*",
+    r"does|did|can|the|a|an|its|their|my|our|your|me|us|about|much|many)\b(?:['’]s\b)?\s*",
     re.IGNORECASE,
 )
 _CJK_LEAD = re.compile(
@@ -74,10 +84,14 @@ _CJK_LEAD = re.compile(
 
 @dataclass(frozen=True)
 class Facet:
-    """A side of the question: `title` for people, `query` to search with."""
+    """A side of the question: `title` for people, `query` to search with.
+
+    `is_article`: the title is that of a source, which is asked the question.
+    """
 
     title: str
     query: str
+    is_article: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,9 +107,12 @@ def facets_of(topics: Sequence[str], background: Sequence[SourceBrief], phrases:
     if len(topics) > 1:
         return Facets(tuple(Facet(_title(topic), topic) for topic in topics))
     topic = " ".join(topics[0].split())
-    if len(clauses := _clauses(topic)) > 1:
-        return Facets(tuple(clauses[:MAX_FACETS]))
-    if len(sides := _sides(topic)) > 1:
+    known = frozenset(term for source in background for term in terms(f"{source.title} {full(source.text)}"))
+    parts = _asking_parts(topic, known)
+    if len(parts) > 1:
+        return Facets(tuple(_clauses(parts)[:MAX_FACETS]))
+    topic = parts[0] if parts else topic
+    if len(sides := _sides(topic, known)) > 1:
         return Facets(tuple(sides[:MAX_FACETS]), are_sides=True)
     direct = Facet(phrases.direct_answer, topic)
     if len(aspects := _aspects(topic)) > 1:
@@ -103,12 +120,29 @@ def facets_of(topics: Sequence[str], background: Sequence[SourceBrief], phrases:
     return Facets((direct, *_related(topic, background, phrases)))
 
 
-def _clauses(topic: str) -> list[Facet]:
-    """Several questions in one; a later one that names no subject is asked about the first one's."""
+def _asking_parts(topic: str, known: frozenset[str]) -> list[str]:
+    """The questions in one; what only tells something, or holds no words, is none. The topic itself where it is one."""
     parts = [part.strip(" .。") for part in _CLAUSES.split(topic) if part]
     parts = [part for part in parts if asked(part).terms]
     if len(parts) < 2:
-        return []
+        return [topic]
+    return [part for part in parts if _asks(part, known)]
+
+
+def _asks(part: str, known: frozenset[str]) -> bool:
+    has_words = any(term.isalpha() for term in asked(part).terms)
+    if not has_words or _ASKING.search(part):
+        return has_words
+    return not _TELLING.search(part) and _is_known(part, known)
+
+
+def _is_known(part: str, known: frozenset[str]) -> bool:
+    """Whether the sources at hand have a word of a part, or it is a name. Without sources everything may be known."""
+    return not known or not known.isdisjoint(terms(part)) or any(word[:1].isupper() for word in part.split())
+
+
+def _clauses(parts: Sequence[str]) -> list[Facet]:
+    """Several questions in one; a later one that names no subject is asked about the first one's."""
     subject = _subject_words(parts[0]) or _after_verb(parts[0])
     return [
         Facet(_title(part), part if place == 0 or _names_subject(part) else focused_query(subject, part))
@@ -123,15 +157,18 @@ def _names_subject(clause: str) -> bool:
     return bool(about.names) or len(about.terms) > 2 or bool(about.subject)
 
 
-def _sides(topic: str) -> list[Facet]:
+def _sides(topic: str, known: frozenset[str] = frozenset()) -> list[Facet]:
+    """The things that a question compares. Commas and "or" part only what the sources know: they often part else."""
     topic = _FORM_OF_ANSWER.sub("", topic)
     topic = _THAN.sub(r"compare \g<one> and \g<two> on \g<about>", topic)
     for pattern in _COMPARISONS:
         match = pattern.search(topic)
         if not match:
             continue
-        sides = _with_shared_head([_bare(side) for side in _SIDES.split(match["sides"]) if side.strip()])
+        sides = _with_shared_head([_worded(side) for side in _SIDES.split(match["sides"]) if side.strip()])
         if len(sides) < 2 or any(not terms(side) or len(side.split()) > _MAX_SIDE_WORDS for side in sides):
+            continue
+        if _CUT_LOOSELY.search(match["sides"]) and not all(_is_known(side, known) for side in sides):
             continue
         about = _bare(match["about"] or "")
         about = about if asked(about).terms else ""
@@ -144,6 +181,17 @@ def _sides(topic: str) -> list[Facet]:
 def focused_query(subject: str, aspect: str) -> str:
     """A query that asks an aspect of a subject, which `asked` tells apart by the colon."""
     return f"{subject}{'：' if is_cjk(subject) else ': '}{aspect}" if subject and aspect else subject or aspect
+
+
+def aspect_of_subject(wanted: str, topic: str) -> str:
+    """A query for what somebody wants to know besides a question: those words, asked of the question's subject.
+
+    Words that the subject has already are left out, since they do not tell what is wanted.
+    """
+    subject = _subject_words(topic) or _after_verb(topic) or _bare(topic)
+    of_subject = set(terms(subject))
+    aspect = " ".join(word for word in wanted.split() if of_subject.isdisjoint(terms(word)) or is_cjk(word))
+    return focused_query(subject, aspect) if terms(aspect) else wanted
 
 
 def names_other_side(question: str, query: str, text: str) -> bool:
@@ -209,12 +257,16 @@ def _aspects(topic: str) -> list[Facet]:
 def _related(topic: str, background: Sequence[SourceBrief], phrases: Phrases) -> Iterator[Facet]:
     """Titles of background sources as further facets; without any, the subject by itself."""
     seen: set[str] = set()
+    measures = asked(topic).measures
     for source in background:
         title = " ".join(source.title.split())
-        is_close = overlaps(topic, f"{title} {full(source.text)}") >= _MIN_OVERLAP
-        if is_close and title and title.casefold() not in seen and len(seen) < MAX_FACETS - 2:
+        said = f"{title} {full(source.text)}"
+        gives_measure = not measures or not measures.isdisjoint(terms(said))
+        is_close = gives_measure and overlaps(topic, said) >= _MIN_OVERLAP
+        if is_close and terms(title) and title.casefold() not in seen and len(seen) < MAX_FACETS - 2:
             seen.add(title.casefold())
-            yield Facet(_title(title), focused_query(title, topic))
+            short = title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1].rstrip() + "…"
+            yield Facet(short, focused_query(short.removesuffix("…"), topic), is_article=True)
     subject = _subject_words(topic)
     if not seen and subject and len(terms(subject)) < len(terms(topic)):
         yield Facet(phrases.overview.format(subject=subject), subject)
@@ -223,7 +275,8 @@ def _related(topic: str, background: Sequence[SourceBrief], phrases: Phrases) ->
 def _subject_words(topic: str) -> str:
     """What a question is about: what stands after "of" or before the last 的, else its names."""
     if is_cjk(topic) and "的" in topic:
-        return _bare(re.split("[在对]", topic.rpartition("的")[0])[0])
+        subject = _bare(re.split("[在对]", topic.rpartition("的")[0])[0])
+        return "" if _ASKS_OR_TELLS.search(subject) else subject
     if match := re.search(r"\b(?:of|about) (?P<subject>[^,?.!;]+)", topic, re.IGNORECASE):
         return _bare(_NEXT_PHRASE.split(match["subject"])[0])
     return " ".join(dict.fromkeys(_NAME.findall(topic)))
@@ -244,6 +297,11 @@ def _bare(text: str) -> str:
     while (shorter := _QUESTION_LEAD.sub("", text)) != text:
         text = shorter
     return text.strip(" ,.?!:;，。？！：；、")
+
+
+def _worded(text: str) -> str:
+    """A phrase without marks around its words, up to the first sum or sign: "gas" at $100 is gas."""
+    return _bare(_SIGNS.sub("", _QUOTES.sub("", text).strip()))
 
 
 def _title(text: str) -> str:

@@ -1,23 +1,17 @@
 """The planner without a model: one research step for each facet of the question, then one that compares."""
 
-import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deer.models import Plan, PlannerBrief, Step, StepType
-from deer.providers.asking import asked
-from deer.providers.extractive.facets import QUERY_SEPARATOR, Facet, Facets, facets_of
+from deer.models import Plan, PlannerBrief, StepType
+from deer.providers.extractive.descriptions import description_of
+from deer.providers.extractive.facets import QUERY_SEPARATOR, Facet, Facets, aspect_of_subject, facets_of
+from deer.providers.extractive.feedback import changes_asked, wanted_words
 from deer.providers.extractive.phrases import Phrases, phrases_for
 
 _TITLE_CHARS = 120
-_DESCRIPTION_CHARS = 1_000
-_REMOVAL = re.compile(
-    r"(?:remove|drop|delete|skip|leave out|without)\s+(?:the\s+)?step\s+s?(?P<number>\d+)"
-    r"|(?:删除|删掉|去掉|去除|不要)(?:第|步骤)?\s*s?(?P<zh>\d+|[一二三四五六七八九])\s*(?:个?步骤?)?",
-    re.IGNORECASE,
-)
-_ZH_DIGITS = "一二三四五六七八九"
 
 PlanJson = dict[str, Any]  # the JSON of a reply
 
@@ -36,36 +30,32 @@ def plan(brief: PlannerBrief) -> PlanJson:
     facets = Facets(()) if brief.rejected else facets_of(brief.topics, brief.background, phrases)
     if not facets.found:
         facets = Facets((Facet(phrases.direct_answer, brief.question),))
+    told: list[str] = []
     if not brief.can_search:
         steps = [_analysis(facets, phrases)]
     elif brief.earlier_plan and brief.earlier_plan.steps and brief.feedback:
-        steps = _revised(brief.earlier_plan, brief, phrases)
+        steps, told = _revised(brief.earlier_plan, brief, phrases)
     else:
         steps = _first(facets, brief, phrases)
     steps = _with_own_titles(steps)
+    thought = phrases.thought.format(facets=phrases.comma.join(step.title for step in steps))
     return {
         "locale": brief.locale,
         "has_enough_context": False,
-        "thought": phrases.thought.format(facets=_listed([s.title for s in steps], phrases)),
+        "thought": phrases.gap.join((thought, *told, phrases.what_feedback_does)),
         "title": _short(" / ".join(brief.topics)),
         "steps": [_step_json(step, steps) for step in steps],
     }
 
 
-def description_queries(description: str, locale: str) -> list[str]:
-    """The queries that a description of this planner names; none for one that somebody else wrote."""
-    find = phrases_for(locale).find
-    if not description.startswith(find):
-        return []
-    return [query.strip() for query in description.removeprefix(find).split(QUERY_SEPARATOR) if query.strip()]
-
-
 def _first(facets: Facets, brief: PlannerBrief, phrases: Phrases) -> list[_PlannedStep]:
-    asked_for = [_requested(text, brief, phrases) for text in brief.feedback if asked(text).terms]
+    asked_for = [
+        _requested(clause, brief, phrases) for text in brief.feedback for clause in changes_asked(text, ()).added
+    ]
     slots = _research_slots(brief.max_steps, len(facets.found) + len(asked_for))
     own_slots = max(1, slots - len(asked_for))
     researched = [*_merged(facets.found, own_slots), *asked_for][:slots]
-    steps = [_research(facet, phrases) for facet in researched]
+    steps = [_research(facet, brief, phrases) for facet in researched]
     return [*steps, _analysis(facets, phrases)] if len(steps) < brief.max_steps else steps
 
 
@@ -76,44 +66,42 @@ def _research_slots(max_steps: int, wanted: int) -> int:
     return min(wanted, max_steps - 1)
 
 
-def _merged(found: tuple[Facet, ...], slots: int) -> list[Facet]:
-    """As many facets as there are slots, the last one asking for all that remain."""
-    kept, rest = list(found[:slots]), found[slots:]
+def _merged(found: Sequence[Facet], slots: int) -> list[Facet]:
+    """As many facets as there are slots, the last one asking for all that remain.
+
+    An article that has no slot is left out: the step before it looks through all sources.
+    """
+    kept, rest = list(found[:slots]), [facet for facet in found[slots:] if not facet.is_article]
     for facet in rest:
         last = kept[-1]
         kept[-1] = Facet(_short(f"{last.title} / {facet.title}"), f"{last.query}{QUERY_SEPARATOR}{facet.query}")
     return kept
 
 
-def _revised(earlier: Plan, brief: PlannerBrief, phrases: Phrases) -> list[_PlannedStep]:
-    """The earlier plan with what the newest feedback asks for: a step less, or a step more."""
-    feedback = brief.feedback[-1]
+def _revised(earlier: Plan, brief: PlannerBrief, phrases: Phrases) -> tuple[list[_PlannedStep], list[str]]:
+    """The earlier plan with the steps less and more that the newest feedback asks for, and what is to be told of it."""
+    changes = changes_asked(brief.feedback[-1], earlier.steps)
+    unmatched = list(changes.unmatched)
     steps = [_PlannedStep(s.title, s.description, s.step_type, s.id) for s in earlier.steps]
-    removed = {step.id for match in _REMOVAL.finditer(feedback) if (step := _named_step(match, earlier.steps))}
-    if len(removed) < len(steps):
-        steps = [step for step in steps if step.id not in removed]
-    rest = _REMOVAL.sub(" ", feedback)
-    if asked(rest).terms and (not removed or len(asked(rest).terms) > 1):
-        added = _research(_requested(rest, brief, phrases), phrases)
-        if len(steps) >= brief.max_steps:
-            steps.remove(next((s for s in reversed(steps) if s.step_type is StepType.RESEARCH), steps[-1]))
-        at = next((place for place, s in enumerate(steps) if s.step_type is not StepType.RESEARCH), len(steps))
-        steps.insert(at, added)
-    return steps[: brief.max_steps]
+    kept = [step for step in steps if step.id not in changes.removed]
+    if not kept and not changes.added:
+        kept, unmatched = steps, [" ".join(brief.feedback[-1].split())]
+    told = [phrases.nothing_removed.format(clause=clause) for clause in unmatched]
+    if changes.added:
+        if len(kept) >= brief.max_steps:
+            room = next((step for step in reversed(kept) if step.step_type is StepType.RESEARCH), kept[-1])
+            kept.remove(room)
+            told.append(phrases.made_room.format(title=room.title))
+        requested = _merged([_requested(c, brief, phrases) for c in changes.added], brief.max_steps - len(kept))
+        at = next((place for place, s in enumerate(kept) if s.step_type is not StepType.RESEARCH), len(kept))
+        kept[at:at] = [_research(facet, brief, phrases) for facet in requested]
+    return kept[: brief.max_steps], told
 
 
-def _named_step(match: re.Match[str], steps: tuple[Step, ...]) -> Step | None:
-    written = match["number"] or match["zh"]
-    number = _ZH_DIGITS.index(written) + 1 if written in _ZH_DIGITS else int(written)
-    by_id = next((step for step in steps if step.id == f"s{number}"), None)
-    return by_id or (steps[number - 1] if 0 < number <= len(steps) else None)
-
-
-def _requested(feedback: str, brief: PlannerBrief, phrases: Phrases) -> Facet:
-    text = " ".join(feedback.split())
-    about = asked(text)
-    query = text if about.names or about.subject else f"{text} — {brief.topics[0]}"
-    return Facet(_short(phrases.requested.format(feedback=text)), query)
+def _requested(clause: str, brief: PlannerBrief, phrases: Phrases) -> Facet:
+    """A request as a facet: its own words are what is asked, of the subject of the question."""
+    query = aspect_of_subject(wanted_words(clause), brief.topics[0])
+    return Facet(_short(phrases.requested.format(feedback=clause)), query)
 
 
 def _with_own_titles(steps: list[_PlannedStep]) -> list[_PlannedStep]:
@@ -127,8 +115,8 @@ def _with_own_titles(steps: list[_PlannedStep]) -> list[_PlannedStep]:
     return renamed
 
 
-def _research(facet: Facet, phrases: Phrases) -> _PlannedStep:
-    return _PlannedStep(facet.title, (phrases.find + facet.query)[:_DESCRIPTION_CHARS], StepType.RESEARCH)
+def _research(facet: Facet, brief: PlannerBrief, phrases: Phrases) -> _PlannedStep:
+    return _PlannedStep(facet.title, description_of(facet, brief.question, phrases), StepType.RESEARCH)
 
 
 def _analysis(facets: Facets, phrases: Phrases) -> _PlannedStep:
@@ -156,10 +144,6 @@ def _step_json(step: _PlannedStep, steps: list[_PlannedStep]) -> PlanJson:
         "depends_on": depends_on,
     }
     return {"id": step.id, **written} if step.id else written
-
-
-def _listed(titles: list[str], phrases: Phrases) -> str:
-    return ("、" if phrases.colon == "：" else ", ").join(titles)
 
 
 def _short(text: str) -> str:

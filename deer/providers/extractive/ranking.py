@@ -140,6 +140,8 @@ def _fitness(
     """The share of its score that a candidate keeps: little when it says of the subject what was not asked."""
     if wanted.focus and wanted.focus.isdisjoint(candidate.in_context):
         return _BESIDE_THE_FOCUS_SHARE
+    if not wanted.meets_conditions(candidate.in_context):
+        return _ONLY_OF_SUBJECT_SHARE
     if wanted.focus and not strictness.is_article_chosen:
         subject = [term for term in wanted.terms if known[term] and term not in wanted.focus | wanted.weak]
         tells_apart = max(subject, key=weight, default=None)

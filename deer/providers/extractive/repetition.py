@@ -14,7 +14,7 @@ def without_repetition(claims: Iterable[Claim], said: set[str]) -> list[Claim]:
     """
     kept: list[Claim] = []
     for claim in claims:
-        sentences = [sentence.quote for sentence in sentences_of(claim.quote)] or [claim.quote]
+        sentences = sentences_in(claim)
         new = [sentence for sentence in sentences if sentence not in said]
         if new and new == sentences:
             kept.append(claim)
@@ -22,6 +22,11 @@ def without_repetition(claims: Iterable[Claim], said: set[str]) -> list[Claim]:
             kept.append(_end_of(claim, claim.quote[claim.quote.index(new[0]) :]))
         said.update(sentences)
     return kept
+
+
+def sentences_in(claim: Claim) -> list[str]:
+    """The sentences of a claim's quote, to the letter."""
+    return [sentence.quote for sentence in sentences_of(claim.quote)] or [claim.quote]
 
 
 def _end_of(claim: Claim, quote: str) -> Claim:

@@ -1,65 +1,115 @@
 """The reporter without a model: the quoted sentences under the titles of their steps, each with its source."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from deer.models import Claim, FindingBrief, ReporterBrief, StepStatus, StepType, full
-from deer.providers.extractive.analyst import distinct_claims, verified
-from deer.providers.extractive.facets import facets_of, focused_query
-from deer.providers.extractive.figures import comparable_figures, figure_table
+from deer.providers.extractive.analyst import figures_side_by_side, verified
+from deer.providers.extractive.descriptions import asks_article, described_queries
+from deer.providers.extractive.figures import figure_table
 from deer.providers.extractive.phrases import Phrases, phrases_for
-from deer.providers.extractive.planner import description_queries
 from deer.providers.extractive.ranking import TITLE_JOINT, SeenText, answering_claims
-from deer.providers.extractive.repetition import without_repetition
+from deer.providers.extractive.repetition import sentences_in, without_repetition
 from deer.providers.extractive.sentences import is_cjk, readable
 
 _SENTENCES_FROM_SOURCES = 6
 
 
+@dataclass
+class _Written:
+    """The sections so far, and under which heading each sentence and each comparison stands."""
+
+    sections: list[tuple[str, str]] = field(default_factory=list)
+    said_under: dict[str, str] = field(default_factory=dict)
+    has_quotes: bool = False
+
+    def add(self, heading: str, body: str) -> None:
+        self.sections.append((_heading(heading), body))
+
+    def new_claims(self, claims: Sequence[Claim], heading: str) -> list[Claim]:
+        """The claims without what stands in earlier sections; they count as said from now on."""
+        said = set(self.said_under)
+        new = without_repetition(claims, said)
+        self.said_under.update(dict.fromkeys(sorted(said - self.said_under.keys()), heading))
+        self.has_quotes = self.has_quotes or bool(new)
+        return new
+
+    def headings_of(self, claims: Sequence[Claim]) -> list[str]:
+        """The headings under which the sentences of claims stand already."""
+        said = (self.said_under.get(sentence) for claim in claims for sentence in sentences_in(claim))
+        return list(dict.fromkeys(heading for heading in said if heading))
+
+
 def write_report(brief: ReporterBrief) -> str:
-    """The report as Markdown. Sentences that state something end with `[source id]`; none is written twice."""
+    """The report as Markdown: a section for each step that ended, in which each quote ends with `[source id]`.
+
+    No sentence is quoted twice: a step that brings nothing new says so or names the section that said it.
+    """
     phrases = phrases_for(brief.locale)
     title = brief.plan.title if brief.plan else brief.question
-    sections, empty = _sections(brief, phrases)
     parts = [f"# {_heading(title)}", phrases.notice]
-    if not sections:
-        looked_for = [phrases.looked_for, _bullets(empty)] if empty else []
-        return "\n\n".join((*parts, phrases.not_covered, *looked_for)) + "\n"
-    written = [f"## {_heading(heading)}\n\n{body}" for heading, body in sections]
-    if empty:
-        gaps = f"## {phrases.gaps}\n\n{phrases.gap}\n\n{_bullets(empty)}"
-        # A reader must not take what was found beside the question for its answer.
-        written.insert(0 if brief.question in empty else len(written), gaps)
-    parts.extend(written)
+    written = _written(brief, phrases)
+    if written.has_quotes:
+        parts.extend(f"## {heading}\n\n{body}" for heading, body in written.sections)
+    else:
+        parts.append(phrases.not_covered)
+        looked_for = _looked_for_in_all(brief)
+        if looked_for and looked_for != [title]:
+            parts.extend((phrases.looked_for, _bullets(looked_for)))
     return "\n\n".join(parts) + "\n"
 
 
-def _sections(brief: ReporterBrief, phrases: Phrases) -> tuple[list[tuple[str, str]], list[str]]:
-    """Headings with their text, and the titles of steps that looked for something and found nothing."""
-    sections: list[tuple[str, str]] = []
-    empty: list[str] = []
-    written: set[str] = set()
-    citable = {source.id for source in brief.sources}
-    are_sides = facets_of((brief.question,), (), phrases).are_sides  # a side must not vanish from its comparison
+def _written(brief: ReporterBrief, phrases: Phrases) -> _Written:
+    written = _Written()
+    if claims_of_sources := _from_sources(brief):
+        written.add(phrases.direct_answer, _paragraphs(written.new_claims(claims_of_sources, phrases.direct_answer)))
     for finding in brief.findings:
         if _is_analysis(brief, finding):
-            continue
-        claims = [claim for claim in verified(finding.claims) if claim.source_id in citable]
-        new = without_repetition(claims, written)
-        if new:
-            sections.append((finding.title, _paragraphs(_without_lead(new, finding.title))))
-        elif (
-            finding.status is StepStatus.DONE
-            and (not claims or are_sides)
-            and (looked_for := _looked_for(brief, finding))
-        ):
-            empty.append(looked_for)
-    if not sections and (claims_of_sources := _from_sources(brief)):
-        sections.append((phrases.direct_answer, _paragraphs(claims_of_sources)))
-        return sections, []
-    if table := _table(brief, phrases):
-        sections.append((phrases.conclusion, table))
-    return sections, empty
+            _add_analysis(written, brief, finding, phrases)
+        else:
+            _add_research(written, brief, finding, phrases)
+    return written
+
+
+def _add_research(written: _Written, brief: ReporterBrief, finding: FindingBrief, phrases: Phrases) -> None:
+    citable = {source.id for source in brief.sources}
+    claims = [claim for claim in verified(finding.claims) if claim.source_id in citable]
+    if new := written.new_claims(claims, finding.title):
+        written.add(finding.title, _paragraphs(_without_lead(new, finding.title)))
+    elif finding.status is not StepStatus.DONE:
+        return  # the notes of the report tell why
+    elif headings := written.headings_of(claims):
+        written.add(finding.title, _already_said(headings, phrases))
+    elif brief.question in (queries := _queries_of(brief, finding)) or finding.title == phrases.direct_answer:
+        written.add(finding.title, phrases.nothing_as_asked)
+    elif queries:
+        named = phrases.comma.join(phrases.quoted.format(text=_heading(query)) for query in queries)
+        written.add(finding.title, phrases.nothing_new_about.format(queries=named))
+    else:
+        written.add(finding.title, phrases.nothing_new)
+
+
+def _add_analysis(written: _Written, brief: ReporterBrief, finding: FindingBrief, phrases: Phrases) -> None:
+    """What an analysis says, its figures with the titles of their sources; a repetition names the first section."""
+    body = full(finding.summary or "").strip()
+    if finding.status is not StepStatus.DONE or not body:
+        return
+    if body.startswith(phrases.side_by_side) and (
+        figures := figures_side_by_side(brief.question, finding.title, verified(finding.claims))
+    ):
+        titles = {source.id: source.title for source in brief.sources}
+        body = f"{phrases.side_by_side}\n\n{figure_table(figures, titles, phrases)}"
+    if earlier := written.said_under.get(body):
+        body = _already_said([earlier], phrases)
+    else:
+        written.said_under[body] = finding.title
+    written.add(finding.title, body)
+
+
+def _already_said(headings: Sequence[str], phrases: Phrases) -> str:
+    named = phrases.comma.join(phrases.quoted.format(text=_heading(heading)) for heading in headings)
+    return phrases.already_said.format(headings=named)
 
 
 def _is_analysis(brief: ReporterBrief, finding: FindingBrief) -> bool:
@@ -67,17 +117,22 @@ def _is_analysis(brief: ReporterBrief, finding: FindingBrief) -> bool:
     return any(step.id == finding.step_id and step.step_type is not StepType.RESEARCH for step in steps)
 
 
-def _looked_for(brief: ReporterBrief, finding: FindingBrief) -> str:
-    """What a step searched for, in the words of its search where this program's planner wrote it.
+def _queries_of(brief: ReporterBrief, finding: FindingBrief) -> list[str]:
+    """What a step searched for, where this program's planner wrote it.
 
-    Empty for a step that asked an article of the background about the question: its silence is no gap.
+    Empty also for a step that asked an article of the background about the question: its silence is no gap.
     """
     steps = brief.plan.steps if brief.plan else ()
     description = next((step.description for step in steps if step.id == finding.step_id), "")
-    queries = description_queries(description, brief.locale)
-    if any(query == focused_query(finding.title, brief.question) for query in queries):
-        return ""
-    return "; ".join(queries) or finding.title
+    if asks_article(description, brief.locale):
+        return []
+    return described_queries(finding.title, description, brief.question, brief.locale)
+
+
+def _looked_for_in_all(brief: ReporterBrief) -> list[str]:
+    """What the steps looked for, each once; the title of a step where its searches are not known."""
+    finished = [f for f in brief.findings if f.status is StepStatus.DONE and not _is_analysis(brief, f)]
+    return ["; ".join(_queries_of(brief, finding)) or finding.title for finding in finished]
 
 
 def _without_lead(claims: Sequence[Claim], heading: str) -> list[Claim]:
@@ -124,16 +179,6 @@ def _cited(text: str, source_id: str) -> str:
 def _is_row(claim: Claim) -> bool:
     """Whether the claim was put together from the cells of a table, so that its text is not its quote."""
     return readable(claim.quote).rstrip(" .;,:。；，：") not in claim.text
-
-
-def _table(brief: ReporterBrief, phrases: Phrases) -> str:
-    figures = comparable_figures(
-        brief.question, distinct_claims(finding for finding in brief.findings if not _is_analysis(brief, finding))
-    )
-    if not figures:
-        return ""
-    titles = {source.id: source.title for source in brief.sources}
-    return f"{phrases.side_by_side}\n\n{figure_table(figures, titles, phrases)}"
 
 
 def _bullets(titles: Sequence[str]) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from deer.models import Claim, StepBrief, full
+from deer.providers.extractive.descriptions import described_queries
 from deer.providers.extractive.facets import names_other_side
 from deer.providers.extractive.phrases import Phrases, phrases_for
-from deer.providers.extractive.planner import description_queries
 from deer.providers.extractive.ranking import AMONG_SOURCES, WITHIN_ARTICLE, SeenText, answering_claims, overlaps
 from deer.providers.extractive.repetition import without_repetition
 from deer.providers.extractive.transcript import SeenHit, Transcript
@@ -57,7 +57,7 @@ def next_move(brief: StepBrief, seen: Transcript, offered: Collection[str]) -> S
 
 def step_queries(brief: StepBrief) -> list[str]:
     """What a step searches for. A step that shares no word with the question is asked together with it."""
-    queries = description_queries(brief.step.description, brief.locale)
+    queries = described_queries(brief.step.title, brief.step.description, brief.question, brief.locale)
     if not queries:
         text = f"{brief.step.title} {brief.step.description}"
         is_apart = set(terms(text)).isdisjoint(terms(brief.question))
@@ -67,7 +67,7 @@ def step_queries(brief: StepBrief) -> list[str]:
 
 def _worth_reading(brief: StepBrief, queries: Sequence[str], hits: Sequence[SeenHit]) -> list[str]:
     """First what the step is named after, then the best hits of each query that share words with it, two at least."""
-    urls = {hit.url: None for hit in hits if hit.url and hit.title == brief.step.title}
+    urls = {hit.url: None for hit in hits if hit.url and _is_named(hit.title, brief)}
     for query in queries:
         overlap = {hit.id: overlaps(query, f"{hit.title} {hit.summary}") for hit in hits}
         useful = [hit for hit in hits if overlap[hit.id] > 0 and hit.url]
@@ -81,7 +81,7 @@ def _submission(brief: StepBrief, queries: Sequence[str], seen: Transcript) -> S
     phrases = phrases_for(brief.locale)
     texts = [*seen.texts(), *_background(brief)]
     strictness = AMONG_SOURCES
-    if article := [text for text in texts if text.title == brief.step.title][:1]:
+    if article := [text for text in texts if _is_named(text.title, brief)][:1]:
         texts, strictness = article, WITHIN_ARTICLE
     found: list[Claim] = []
     for query in queries:
@@ -92,6 +92,13 @@ def _submission(brief: StepBrief, queries: Sequence[str], seen: Transcript) -> S
         found = _in_reading_order(found, texts)
     claims = tuple(without_repetition(found, set()))
     return Submission(summary_of(claims, phrases) or _nothing(seen, phrases), claims)
+
+
+def _is_named(title: str, brief: StepBrief) -> bool:
+    """Whether the step is named after a source of this title; long titles are cut in plans."""
+    named = brief.step.title
+    title = " ".join(title.split())
+    return title.startswith(named[:-1]) if named.endswith("…") else title == named
 
 
 def _in_reading_order(claims: list[Claim], texts: Sequence[SeenText]) -> list[Claim]:

@@ -108,7 +108,8 @@ class MiniatureFlow:
         self._ids: dict[str, str] = {}
         self._titles: dict[str, tuple[str, str]] = {}
 
-    async def run(self, question: str, locale: str | None = None) -> Research:
+    async def run(self, question: str, locale: str | None = None, feedback: str = "") -> Research:
+        """From question to report; `feedback` is what a reviewer of the first plan asks for."""
         done = Research()
         topics = await self._coordinate(question, locale, done)
         if done.answer is not None:
@@ -125,6 +126,9 @@ class MiniatureFlow:
             background=tuple(background),
         )
         done.plan = plan_of(json.loads((await complete(brief, Role.PLANNER)).content))
+        if feedback:
+            brief = brief.model_copy(update={"earlier_plan": done.plan, "feedback": (feedback,)})
+            done.plan = plan_of(json.loads((await complete(brief, Role.PLANNER)).content))
         for step in done.plan.steps:
             done.findings.append(await self._step(step, question, locale, done))
         sources = tuple(
