@@ -174,36 +174,47 @@ def _model(settings: Settings, services: Services, opened: AsyncExitStack) -> Ch
         from deer.providers.extractive import ExtractiveModel
 
         return ExtractiveModel()
-    from deer.providers.routing import RoleModels
+    return open_models(settings, opened)
 
-    clients: dict[ModelSettings, ChatModel] = {}
 
-    def client_of(role: Role, *, deep: bool) -> ChatModel:
-        chosen = settings.model_for(role, deep_thinking=deep)
-        assert chosen is not None, "services() said that there is a model"
-        if chosen not in clients:
-            clients[chosen] = _endpoint(settings, chosen, opened)
-        return clients[chosen]
+def open_models(settings: Settings, opened: AsyncExitStack) -> ChatModel:
+    """The language models of the settings as one that knows whom each role asks; connections close with `opened`."""
+    from deer.providers.routing import FallbackModels, RoleModels
+
+    clients: list[tuple[ModelSettings, ChatModel]] = []
+
+    def client_of(chosen: ModelSettings) -> ChatModel:
+        known = next((client for model, client in clients if model == chosen), None)
+        if known is None:
+            known = _endpoint(settings, chosen, opened)
+            clients.append((chosen, known))
+        return known
+
+    def models_of(role: Role, *, deep: bool) -> ChatModel:
+        chosen = settings.models_for(role, deep_thinking=deep)
+        return FallbackModels([(model.model or "the only model listed", client_of(model)) for model in chosen])
 
     return RoleModels(
-        {role: client_of(role, deep=False) for role in Role}, {role: client_of(role, deep=True) for role in Role}
+        {role: models_of(role, deep=False) for role in Role}, {role: models_of(role, deep=True) for role in Role}
     )
 
 
 def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack) -> ChatModel:
+    from deer.context import known_token_limit
+    from deer.providers.fitting import FittedModel
     from deer.providers.openai_model import OpenAIModel
 
-    return _closed_by(
-        opened,
-        OpenAIModel(
-            chosen.model,
-            chosen.base_url,
-            chosen.api_key.get_secret_value() if chosen.api_key else None,
-            timedelta(seconds=settings.model_timeout_seconds),
-            input_price=chosen.input_price,
-            output_price=chosen.output_price,
-        ),
+    endpoint = OpenAIModel(
+        chosen.model,
+        chosen.base_url,
+        chosen.api_key.get_secret_value() if chosen.api_key else None,
+        timedelta(seconds=settings.model_timeout_seconds),
+        input_price=chosen.input_price,
+        output_price=chosen.output_price,
+        extra=chosen.request_fields,
     )
+    limit = chosen.token_limit or known_token_limit(chosen.model)
+    return FittedModel(_closed_by(opened, endpoint), limit, chosen.answer_tokens)
 
 
 def _engine(settings: Settings, services: Services, opened: AsyncExitStack) -> SearchEngine | None:
@@ -234,10 +245,13 @@ def _ready_line(settings: Settings, services: Services, client: Client) -> str:
 
 
 def _model_words(settings: Settings, services: Services) -> str:
-    basic = settings.model_for(Role.COORDINATOR)
-    if services.model == "extractive" or basic is None:
+    basic = settings.models_for(Role.COORDINATOR)
+    if services.model == "extractive" or not basic:
         return "none"
-    return f"{basic.model or 'the only one listed'} at {basic.base_url or 'the default address of openai'}"
+    return ", else ".join(
+        f"{model.model or 'the only one listed'} at {model.base_url or 'the default address of openai'}"
+        for model in basic
+    )
 
 
 async def work_until_stopped(settings: Settings) -> None:

@@ -11,6 +11,7 @@ from activities.heartbeats import beating
 from deer import parsing
 from deer.errors import FailureKind, InvalidInput, ServiceError
 from deer.models import (
+    MAX_TITLE_CHARS,
     AnyBrief,
     ChatMessage,
     ChatReply,
@@ -78,14 +79,14 @@ class ModelActivities:
             with translated():
                 brief = await resolve(self._store, request.brief)
                 reply = await self._ask(Role.PLANNER, brief)
-                text = await offload(self._store, reply.content)
+                text = await offload(self._store, _plan_text(reply))
         try:
             if reply.was_cut:
                 raise InvalidInput("the reply was cut off by the output limit; write a shorter plan")
-            draft = parsing.parse_plan(parsing.json_object(_plan_text(reply)), request.rules)
+            draft = parsing.parse_plan(parsing.plan_in(_plan_text(reply), _plan_title(request.brief)), request.rules)
         except InvalidInput as error:
-            return PlanReply(draft=None, error=str(error), reply=text, usage=reply.usage)
-        return PlanReply(draft=draft, error=None, reply=text, usage=reply.usage)
+            return PlanReply(draft=None, error=str(error), reply=text, usage=reply.usage, notices=reply.notices)
+        return PlanReply(draft=draft, error=None, reply=text, usage=reply.usage, notices=reply.notices)
 
     @activity.defn
     async def take_turn(self, request: TurnRequest) -> TurnReply:
@@ -95,9 +96,8 @@ class ModelActivities:
                 messages = await self._conversation(request)
                 tools = () if request.is_last else tools_for(request.brief)
                 brief = await resolve(self._store, request.brief)
-                reply = await self._model.complete(
-                    ChatRequest(role=request.brief.role, brief=brief, messages=messages, tools=tools)
-                )
+                asked = ChatRequest(role=request.brief.role, brief=brief, messages=messages, tools=tools)
+                reply = await self._complete(asked)
                 calls = _with_ids(reply.calls if tools else (), request.turn)
                 messages = (*messages, _move(reply, calls))
                 transcript = await self._keep(messages)
@@ -111,6 +111,7 @@ class ModelActivities:
             calls=tuple(parsing.parse_tool_call(call, offered) for call in calls),
             finding=finding,
             usage=reply.usage,
+            notices=reply.notices,
         )
 
     @activity.defn
@@ -124,7 +125,9 @@ class ModelActivities:
             return _verdict(reply, request)
         except InvalidInput as error:
             text = reply.content or "; ".join(call.arguments for call in reply.calls)
-            return Verdict(reason="", error=str(error), reply=text[:MAX_ANSWER_CHARS], usage=reply.usage)
+            return Verdict(
+                reason="", error=str(error), reply=text[:MAX_ANSWER_CHARS], usage=reply.usage, notices=reply.notices
+            )
 
     @activity.defn
     async def write_report(self, request: ReportRequest) -> ReportReply:
@@ -137,12 +140,12 @@ class ModelActivities:
                     may_retry = activity.info().attempt < MAX_EMPTY_REPORTS
                     raise ServiceError("the reporter wrote nothing", FailureKind.MALFORMED, retryable=may_retry)
                 text = await offload(self._store, full(brief.written) + reply.content)
-        return ReportReply(text=text, was_cut=reply.was_cut, usage=reply.usage)
+        return ReportReply(text=text, was_cut=reply.was_cut, usage=reply.usage, notices=reply.notices)
 
     async def _ask(self, role: Role, brief: AnyBrief) -> ChatReply:
         """One call without a conversation; a role that has tools answers by calling one."""
         tools = tools_for(brief)
-        return await self._model.complete(
+        return await self._complete(
             ChatRequest(
                 role=role,
                 brief=brief,
@@ -153,6 +156,12 @@ class ModelActivities:
                 thinks_deeply=isinstance(brief, PlannerBrief) and brief.thinks_deeply,
             )
         )
+
+    async def _complete(self, request: ChatRequest) -> ChatReply:
+        info = activity.info()
+        attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0
+        counted = {"attempt": info.attempt, "attempts": max(attempts, info.attempt)}
+        return await self._model.complete(request.model_copy(update=counted))
 
     async def _conversation(self, request: TurnRequest) -> tuple[ChatMessage, ...]:
         if request.transcript is None:
@@ -184,10 +193,14 @@ class ModelActivities:
         except InvalidInput as error:
             refused = ToolCall(id=submitted.id, name=submitted.name, error=str(error))
             others = (parsing.parse_tool_call(call, offered) for call in calls if call.id != submitted.id)
-            return TurnReply(transcript=transcript, calls=(refused, *others), usage=reply.usage)
+            return TurnReply(transcript=transcript, calls=(refused, *others), usage=reply.usage, notices=reply.notices)
         kept = finding.model_copy(update={"summary": await offload(self._store, str(finding.summary))})
         return TurnReply(
-            transcript=transcript, finding=kept, unanswered=tuple(call.id for call in calls), usage=reply.usage
+            transcript=transcript,
+            finding=kept,
+            unanswered=tuple(call.id for call in calls),
+            usage=reply.usage,
+            notices=reply.notices,
         )
 
     async def _plain_finding(self, content: str) -> Finding | None:
@@ -215,11 +228,11 @@ def _decision(reply: ChatReply, request: CoordinateRequest) -> HandOffDecision:
         elif call.name == _ASK and request.brief.questions_left:
             question = question or _question(given)
     if question is not None and not topics:
-        return HandOffDecision(locale=locale, question=question, usage=reply.usage)
+        return HandOffDecision(locale=locale, question=question, usage=reply.usage, notices=reply.notices)
     if answer is not None and not topics:
-        return HandOffDecision(locale=locale, answer=answer, usage=reply.usage)
+        return HandOffDecision(locale=locale, answer=answer, usage=reply.usage, notices=reply.notices)
     topics = list(dict.fromkeys(topics)) or [request.brief.question]
-    return HandOffDecision(locale=locale, topics=tuple(topics[:MAX_TOPICS]), usage=reply.usage)
+    return HandOffDecision(locale=locale, topics=tuple(topics[:MAX_TOPICS]), usage=reply.usage, notices=reply.notices)
 
 
 def _question(given: Mapping[str, Any]) -> ClarifyingQuestion | None:  # arguments as the model wrote them
@@ -232,8 +245,15 @@ def _question(given: Mapping[str, Any]) -> ClarifyingQuestion | None:  # argumen
 
 
 def _plan_text(reply: ChatReply) -> str:
-    """The plan's JSON: the text, or the arguments of a tool call by an endpoint that prefers those."""
-    return reply.content or next((call.arguments for call in reply.calls), "")
+    """All that may hold the plan: the text, and the arguments of tool calls by endpoints that prefer those."""
+    return "\n".join(part for part in (reply.content, *(call.arguments for call in reply.calls)) if part)
+
+
+def _plan_title(brief: PlannerBrief) -> str:
+    """The title of a plan that comes without one."""
+    if brief.earlier_plan is not None:
+        return brief.earlier_plan.title
+    return " ".join((brief.topics[0] if brief.topics else brief.question).split())[:MAX_TITLE_CHARS]
 
 
 def _verdict(reply: ChatReply, request: JudgeRequest) -> Verdict:
@@ -241,12 +261,20 @@ def _verdict(reply: ChatReply, request: JudgeRequest) -> Verdict:
         given = parsing.arguments_of(call)
         reason = str(given.get("reason") or "").strip()[:MAX_TOPIC_CHARS]
         if call.name == _RESPOND:
-            return Verdict(reason=reason or "the findings are enough", usage=reply.usage)
+            return Verdict(reason=reason or "the findings are enough", usage=reply.usage, notices=reply.notices)
         if call.name == _REVISE:
             plan = request.brief.plan
             draft = parsing.parse_plan({"title": plan.title, "thought": reason, **given}, request.rules)
-            return Verdict(reason=reason or "the findings are not enough", draft=draft, usage=reply.usage)
-    raise InvalidInput("the judge called neither respond nor revise_plan")
+            return Verdict(
+                reason=reason or "the findings are not enough", draft=draft, usage=reply.usage, notices=reply.notices
+            )
+    try:
+        written = parsing.plan_in(reply.content, request.brief.plan.title)
+    except InvalidInput:
+        raise InvalidInput("the judge called neither respond nor revise_plan") from None
+    draft = parsing.parse_plan(written, request.rules)
+    reason = draft.thought[:MAX_TOPIC_CHARS] or "the findings are not enough"
+    return Verdict(reason=reason, draft=draft, usage=reply.usage, notices=reply.notices)
 
 
 def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, ...]:

@@ -32,6 +32,7 @@ class ChatRequest(Model):
     `role` routes the call; no provider guesses it from a prompt. `brief` is what `messages` were rendered from.
     `must_call_tool`: the model must answer with a call of one of `tools`.
     `thinks_deeply`: the person asked for a stronger model where roles have a choice.
+    `attempt`: which of at most `attempts` attempts at this call it is, counted from 1.
     """
 
     role: Role
@@ -41,13 +42,15 @@ class ChatRequest(Model):
     must_call_tool: bool = False
     thinks_deeply: bool = False
     output: OutputSchema | None = None
+    attempt: int = 1
+    attempts: int = 1
 
 
 class ChatModel(Protocol):
     """A model that answers a conversation."""
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """One answer. Raises ServiceError; never retries by itself."""
+        """One answer. Raises ServiceError; never makes the same call again, though it may ask in other words."""
         ...
 
 

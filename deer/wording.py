@@ -43,6 +43,10 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "role_reporter": "reporter",
         "answered_from_reasoning": "This report answers from reasoning alone; no source was consulted.",
         "message_refused": "A message was not taken ({kind}): {reason}",
+        "model_passed_over": "The model {name} answered the {role} in place of another one ({reason}).",
+        "shortened": "[shortened: {kept} of {chars} characters]",
+        "left_out": "[left out for want of room: {what}]",
+        "turns_left_out": "[The first {count} turns of this conversation are left out for want of room.]",
         "steps_cut": "The planner wrote more steps than allowed; the last ones were cut ({change}).",
     },
     "zh": {
@@ -84,6 +88,10 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "role_reporter": "报告撰写员",
         "answered_from_reasoning": "本报告仅凭推理作答，没有查阅任何来源。",
         "message_refused": "一条消息未被接受（{kind}）：{reason}",
+        "model_passed_over": "由模型 {name} 代替另一模型回答 {role}（{reason}）。",
+        "shortened": "［已缩短：共 {chars} 字，保留 {kept} 字］",
+        "left_out": "［因篇幅所限省略：{what}］",
+        "turns_left_out": "［因篇幅所限，省略了此对话最初的 {count} 轮。］",
         "steps_cut": "计划的步骤多于允许的数目，已删去末尾的步骤（{change}）。",
     },
 }

@@ -19,7 +19,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 PURE = tuple(
-    f"deer.{name}" for name in ("models", "messages", "errors", "flow", "parsing", "evidence", "ports", "wording")
+    f"deer.{name}"
+    for name in ("models", "messages", "errors", "flow", "parsing", "evidence", "context", "ports", "wording")
 )
 DATA_TYPES = _words(
     """

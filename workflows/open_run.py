@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from deer.errors import DeerError, FailureKind, InvalidInput, ServiceError
     from deer.models import (
         RESEARCH_PHASE,
+        ModelResult,
         Phase,
         PlanStatus,
         ProgressPage,
@@ -67,8 +68,12 @@ class OpenRun:
         policy: ActivityConfig,
         summary: str,
     ) -> Result:
-        """The result of an activity; ServiceError when it failed for good."""
-        return await call(activity, request, policy, summary, self._hold)
+        """The result of an activity, whose notices go to the reader; ServiceError when it failed for good."""
+        result = await call(activity, request, policy, summary, self._hold)
+        if isinstance(result, ModelResult):
+            for text in result.notices:
+                self._state.notice(workflow.now(), text)
+        return result
 
     async def _ask(self, activity: Callable[[Any, Request], Awaitable[Result]], request: Request, role: str) -> Result:
         """The result of a model call without which the run cannot go on."""

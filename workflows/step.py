@@ -124,6 +124,7 @@ class Step:
         )
         self._transcript = reply.transcript
         self._usage += reply.usage
+        self._notices += [text for text in reply.notices if text not in self._notices]
         return reply
 
     async def _sum_up(self, replies: Sequence[ToolReply]) -> StepOutcome:

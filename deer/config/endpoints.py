@@ -34,8 +34,28 @@ HttpAddress = Annotated[str, AfterValidator(_checked_address)]
 WholeNumber = Annotated[int, BeforeValidator(_not_a_boolean)]
 Price = Annotated[float, BeforeValidator(_not_a_boolean), Field(ge=0, allow_inf_nan=False)]
 
+
+def _checked_name(name: str) -> str:
+    if "," in name:
+        raise ValueError("several names")
+    return name
+
+
+def _without_own_fields(body: Mapping[str, Any]) -> Mapping[str, Any]:  # JSON of the endpoint's own making
+    if OWN_FIELDS & body.keys():
+        raise ValueError("a field that the program writes")
+    return body
+
+
+OWN_FIELDS = frozenset(
+    {"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "response_format", "stream", "stream_options"}
+)
+"""What the program itself writes into the body of a request."""
+
 ADDRESS_RULE = "an http or https address without user name or password"
 PRICE_RULE = "a number of USD per million tokens, 0 or more"
+TEMPERATURE_RULE = "a number from 0 to 2"
+EXTRA_BODY_RULE = f"a table of fields for the body of requests, none of: {', '.join(sorted(OWN_FIELDS))}"
 
 
 class ModelTier(StrEnum):
@@ -46,23 +66,47 @@ class ModelTier(StrEnum):
 
 
 class ModelSettings(BaseModel):
-    """A language model. As written, parts may be missing; `Settings.model_for` fills them in.
+    """A language model. As written, parts may be missing; `Settings.models_for` fills them in.
 
     `model`: None takes the only model that the endpoint lists.
     `base_url`: None is the default address of the `openai` package.
-    `token_limit`: how many tokens a request may have, None when nobody said.
+    `token_limit`: how many tokens request and answer may have, None when nobody said.
+    `extra_body`: goes into every request as it is.
     `takes_tools`: False keeps a reasoning model away from the roles that call tools.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: Annotated[str | None, Field(min_length=1, description="the name of a model")] = None
+    model: Annotated[
+        Annotated[str, Field(min_length=1), AfterValidator(_checked_name)] | None,
+        Field(description="the name of one model, without a comma"),
+    ] = None
     base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
     api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     token_limit: Annotated[WholeNumber | None, Field(ge=1_000, description="a number of tokens, 1000 or more")] = None
     input_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None
     output_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None
     takes_tools: Annotated[bool, Field(description="true or false")] = True
+    temperature: Annotated[
+        Annotated[float, BeforeValidator(_not_a_boolean), Field(ge=0, le=2)] | None, Field(description=TEMPERATURE_RULE)
+    ] = None
+    extra_body: Annotated[
+        Mapping[str, Any],  # JSON of the endpoint's own making
+        AfterValidator(_without_own_fields),
+        Field(description=EXTRA_BODY_RULE, repr=False),
+    ] = Field(default_factory=dict)
+
+    @property
+    def request_fields(self) -> dict[str, Any]:
+        """What its settings add to the body of every request."""
+        temperature = {} if self.temperature is None else {"temperature": self.temperature}
+        return {**temperature, **self.extra_body}
+
+    @property
+    def answer_tokens(self) -> int | None:
+        """How long an answer may be as the extra fields have it; None when they do not say."""
+        said = (self.extra_body.get(field) for field in ("max_completion_tokens", "max_tokens"))
+        return next((tokens for tokens in said if isinstance(tokens, int)), None)
 
     @property
     def has_endpoint(self) -> bool:
@@ -78,6 +122,13 @@ def _table_of(written: object) -> object:
     return {"model": written} if isinstance(written, str) else written
 
 
+def _listed(written: object) -> object:
+    """One or several models as a list: names may stand in one text, separated by commas."""
+    if isinstance(written, str):
+        return [name.strip() for name in written.split(",") if name.strip()]
+    return [written] if isinstance(written, dict | ModelSettings) else written
+
+
 def _kind_of_role_model(written: Any) -> str:  # Any: whatever a file holds
     return TIER_TAG if isinstance(written, str) and written in set(ModelTier) else MODEL_TAG
 
@@ -85,12 +136,16 @@ def _kind_of_role_model(written: Any) -> str:  # Any: whatever a file holds
 WrittenModel = Annotated[ModelSettings, BeforeValidator(_table_of)]
 """A model written as a name or as a table."""
 
+WrittenModels = Annotated[tuple[WrittenModel, ...], BeforeValidator(_listed)]
+"""One or several models, in order of fallback; none where nothing is written."""
+
 RoleModel = Annotated[
     Annotated[ModelTier, Tag(TIER_TAG)] | Annotated[WrittenModel, Tag(MODEL_TAG)], Discriminator(_kind_of_role_model)
 ]
-"""The model of one role: a tier, a name or a table."""
+"""A model of one role: a tier, a name or a table."""
 
-RoleModels = Mapping[Role, RoleModel]
+RoleModels = Mapping[Role, Annotated[tuple[RoleModel, ...], BeforeValidator(_listed)]]
+"""One or several models for a role, in order of fallback."""
 
 
 class SearchApi(StrEnum):

@@ -1,7 +1,7 @@
 """The four places where settings are written, each read into values by variable name.
 
 The name is the same everywhere; in files its case does not matter. An empty value counts as not set. Tables merge
-field by field from place to place; anything else is taken whole from the highest place that has it.
+field by field from place to place; anything else, lists too, is taken whole from the highest place that has it.
 """
 
 import difflib
@@ -82,6 +82,12 @@ def merge(layers: Iterable[Layer]) -> tuple[Values, dict[tuple[str, ...], str]]:
     places: dict[tuple[str, ...], str] = {}
     for layer in layers:
         for variable, value in layer.values.items():
+            if isinstance(value, list) and isinstance(values.get(variable), dict):
+                layer.problems.append(
+                    f"{variable} is a list in {layer.place}, to which {places[(variable,)]} cannot add a field: "
+                    "write it into the tables of the list"
+                )
+                continue
             _lay_under(values, places, (variable,), value, layer.place)
     return values, places
 
@@ -104,6 +110,8 @@ def _lay_under(
 
 
 def _copied(value: object) -> object:
+    if isinstance(value, list):
+        return [_copied(part) for part in value]
     return {key: _copied(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
@@ -145,7 +153,10 @@ def _from_strings(place: str, written: Mapping[str, str]) -> Layer:
                 layer.problems.append(f"{name} in {place} is not valid JSON ({error.msg} at character {error.pos})")
                 continue
         if parts:
-            _put_part(layer.values, variable, [part.lower() for part in parts], value)
+            try:
+                _put_part(layer.values, variable, [part.lower() for part in parts], value)
+            except TypeError:
+                layer.problems.append(f"{name} in {place} is a field of a table, which {variable} there is not")
         else:
             layer.values[variable] = value
     return layer
@@ -157,6 +168,8 @@ def _put_part(values: Values, variable: str, parts: list[str], value: object) ->
         below = table.get(key, {})
         table[key] = {"model": below} if isinstance(below, str) else below
         table = table[key]
+        if not isinstance(table, dict):
+            raise TypeError(key)
     table[parts[-1]] = value
 
 
@@ -229,6 +242,8 @@ def _from_file(path: Path, parse: Callable[[str], object]) -> Layer:
 def _without_empty(value: object) -> object:
     if isinstance(value, dict):
         return {str(key): _without_empty(part) for key, part in value.items() if part not in (None, "")}
+    if isinstance(value, list):
+        return [_without_empty(part) for part in value if part not in (None, "")]
     return value
 
 
@@ -238,6 +253,8 @@ def _resolve_references(layer: Layer, variables: Mapping[str, object]) -> None:
     def resolved(value: object, path: str) -> object:
         if isinstance(value, dict):
             return {key: resolved(part, f"{path}.{key}") for key, part in value.items()}
+        if isinstance(value, list):
+            return [resolved(part, path) for part in value]
         if not isinstance(value, str) or not value.startswith("$"):
             return value
         name = value[1:].strip("{}")

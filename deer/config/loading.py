@@ -68,12 +68,21 @@ def _worded(errors: Iterable[ErrorDetails], places: Mapping[tuple[str, ...], str
         else:
             path = (_VARIABLE_OF_FIELD[parts[0]], *parts[1:])
             allowed = _description(parts)
-        name = ".".join(path)
+        name = _name(path, error["loc"])
         place = next(places[path[:end]] for end in range(len(path), 0, -1) if path[:end] in places)
         if error["type"] == "extra_forbidden":
             yield f"{name} in {place} is not a setting; allowed: {', '.join(ModelSettings.model_fields)}"
         else:
             yield f"{name}{_shown(path, error['input'])} in {place} is not allowed; it must be {allowed}"
+
+
+def _name(path: Sequence[str], loc: Sequence[int | str]) -> str:
+    """The dotted name of a setting; of several models in a list, all but the first are numbered."""
+    position = next((part for part in loc[:-1] if isinstance(part, int)), 0)
+    if position == 0:
+        return ".".join(path)
+    *table, field = path
+    return f"{'.'.join(table)}[{position + 1}].{field}"
 
 
 def _description(parts: Sequence[str]) -> str | None:

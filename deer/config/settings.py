@@ -17,12 +17,13 @@ from deer.config.endpoints import (
     SearchApi,
     TemporalSettings,
     WholeNumber,
-    WrittenModel,
+    WrittenModels,
 )
 from deer.errors import SettingsError
 from deer.models import Role
 
 NO_MODEL_NOTICE = "No language model is set: answers are sentences picked from the sources, word for word."
+MODELS_RULE = "the name of a model, a table, or several of them in order of fallback"
 EXAMPLE_CORPUS_NOTICE = "No search is set either: only the example articles that come with the program are searched."
 
 
@@ -57,18 +58,21 @@ class Services:
 class Settings(BaseSettings):
     """Every setting, as `load_settings` read it. Made by hand it takes nothing from the environment.
 
-    Models are kept as written; `model_for` gives the complete one that a role uses.
+    Models are kept as written; `models_for` gives the complete ones that a role uses.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid")
 
     openai_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     openai_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
-    basic_model: Annotated[WrittenModel | None, Field(description="the name of a model, or a table")] = None
-    reasoning_model: Annotated[WrittenModel | None, Field(description="the name of a model, or a table")] = None
+    basic_model: Annotated[WrittenModels, Field(description=MODELS_RULE)] = ()
+    reasoning_model: Annotated[WrittenModels, Field(description=MODELS_RULE)] = ()
     role_models: Annotated[
         RoleModels,
-        Field(description=f"a table from role to basic, reasoning, a model's name or a table; roles: {_names(Role)}"),
+        Field(
+            description="a table from role to basic, reasoning, a model's name or a table, or several of them in order "
+            f"of fallback; roles: {_names(Role)}"
+        ),
     ] = Field(default_factory=dict)
 
     search_api: Annotated[
@@ -137,37 +141,43 @@ class Settings(BaseSettings):
             )
         return self
 
-    def model_for(self, role: Role, *, deep_thinking: bool = False) -> ModelSettings | None:
-        """The complete model of a role, or None when no model is set.
+    def models_for(self, role: Role, *, deep_thinking: bool = False) -> tuple[ModelSettings, ...]:
+        """The complete models of a role in order of fallback, each once; empty when no model is set.
 
         ROLE_MODELS decides first. Else, where there is a reasoning model, the analyst and the reporter use it, the
         researcher too if it takes tools, and with `deep_thinking` the planner and the judge.
         """
-        chosen = self.role_models.get(role)
-        if isinstance(chosen, ModelSettings):
-            return self._completed(chosen)
-        tier = chosen or self._usual_tier(role, deep_thinking=deep_thinking)
-        if tier is ModelTier.REASONING and self.reasoning_model is not None:
-            return self._completed(self.reasoning_model)
-        model = self._completed(self.basic_model or ModelSettings())
-        return model if model.has_endpoint else None
+        chosen = self.role_models.get(role) or (self._usual_tier(role, deep_thinking=deep_thinking),)
+        models: list[ModelSettings] = []
+        for choice in chosen:
+            models += [model for model in self._models_of(choice) if model not in models]
+        return tuple(models)
+
+    def _models_of(self, choice: ModelTier | ModelSettings) -> list[ModelSettings]:
+        if isinstance(choice, ModelSettings):
+            return [self._completed(choice)]
+        if choice is ModelTier.REASONING and self.reasoning_model:
+            return [self._completed(model) for model in self.reasoning_model]
+        models = [self._completed(model) for model in self.basic_model or (ModelSettings(),)]
+        return [model for model in models if model.has_endpoint]
 
     def _usual_tier(self, role: Role, *, deep_thinking: bool) -> ModelTier:
         thinkers = {Role.ANALYST, Role.REPORTER}
-        if self.reasoning_model is not None and self.reasoning_model.takes_tools:
+        if self.reasoning_model and all(model.takes_tools for model in self.reasoning_model):
             thinkers.add(Role.RESEARCHER)
         if deep_thinking:
             thinkers |= {Role.PLANNER, Role.JUDGE}
         return ModelTier.REASONING if role in thinkers else ModelTier.BASIC
 
     def _completed(self, model: ModelSettings) -> ModelSettings:
-        """Fill in address and key from OPENAI_*, or where those are unset from BASIC_MODEL.
+        """Fill in address and key from OPENAI_*, or where those are unset from the first BASIC_MODEL that has any.
 
         A key goes only to the address that it was given for, never to another one that a table names.
         """
         address, key = self.openai_base_url, self.openai_api_key
-        if address is None and key is None and self.basic_model is not None:
-            address, key = self.basic_model.base_url, self.basic_model.api_key
+        if address is None and key is None:
+            basic = next((model for model in self.basic_model if model.has_endpoint), ModelSettings())
+            address, key = basic.base_url, basic.api_key
         if model.base_url not in {None, address}:
             return model
         return model.model_copy(update={"base_url": address, "api_key": model.api_key or key})
@@ -182,7 +192,7 @@ class Settings(BaseSettings):
             raise SettingsError("SEARCH_API names tavily, which needs a key: set TAVILY_API_KEY")
         if documents and SearchApi.DOCUMENTS not in search:
             search = (*search, SearchApi.DOCUMENTS)
-        if self.model_for(Role.COORDINATOR) is None:
+        if not self.models_for(Role.COORDINATOR):
             self._refuse_models_without_endpoint()
             if search:
                 return Services("extractive", search, example_corpus=False, notices=(NO_MODEL_NOTICE,))
@@ -196,8 +206,8 @@ class Settings(BaseSettings):
 
     def _refuse_models_without_endpoint(self) -> None:
         written = {"BASIC_MODEL": self.basic_model, "REASONING_MODEL": self.reasoning_model}
-        for variable, model in written.items():
-            if model is not None:
+        for variable, models in written.items():
+            for model in models:
                 raise SettingsError(
                     f"{variable}={model.model or '(no name)'} is not enough to call a model: "
                     "set OPENAI_API_KEY or OPENAI_BASE_URL, or give BASIC_MODEL an address (base_url)"
@@ -208,10 +218,11 @@ class Settings(BaseSettings):
     def _keyless_notices(self) -> tuple[str, ...]:
         if self.openai_api_key is None:
             return ()
+        written = {"BASIC_MODEL": self.basic_model, "REASONING_MODEL": self.reasoning_model}
         return tuple(
             f"{variable} has an address of its own and no api_key: OPENAI_API_KEY is not sent there, calls have none."
-            for variable, model in (("BASIC_MODEL", self.basic_model), ("REASONING_MODEL", self.reasoning_model))
-            if model is not None and self._completed(model).api_key is None
+            for variable, models in written.items()
+            if any(self._completed(model).api_key is None for model in models)
         )
 
     def store_location(self, embedded: bool) -> Path:

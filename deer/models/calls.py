@@ -20,14 +20,20 @@ from deer.models.run import RunStatus, Usage
 from deer.models.texts import Model, StoredText, TextRef
 
 
-class HandOffDecision(Model):
+class ModelResult(Model):
+    """What every call of a model brings beside its answer. `notices` are for the reader of the run."""
+
+    usage: Usage
+    notices: tuple[str, ...] = ()
+
+
+class HandOffDecision(ModelResult):
     """What the coordinator decided: an answer of its own, a question to the person, or topics for the planner."""
 
     locale: str
     topics: tuple[str, ...] = ()
     answer: str | None = None
     question: ClarifyingQuestion | None = None
-    usage: Usage
 
 
 class CoordinateRequest(Model):
@@ -43,13 +49,12 @@ class PlanRequest(Model):
     rules: PlanRules
 
 
-class PlanReply(Model):
+class PlanReply(ModelResult):
     """Result of `write_plan`: a valid draft, or the error and the reply that has it."""
 
     draft: PlanDraft | None
     error: str | None
     reply: StoredText
-    usage: Usage
 
 
 class JudgeRequest(Model):
@@ -59,7 +64,7 @@ class JudgeRequest(Model):
     rules: PlanRules
 
 
-class Verdict(Model):
+class Verdict(ModelResult):
     """Result of `judge_findings`. A draft means that the plan should be revised, for `reason`.
 
     `error` is set, with the reply, when the reply could not be used.
@@ -69,7 +74,6 @@ class Verdict(Model):
     draft: PlanDraft | None = None
     error: str | None = None
     reply: StoredText = ""
-    usage: Usage
 
 
 class ReportRequest(Model):
@@ -78,12 +82,11 @@ class ReportRequest(Model):
     brief: ReporterBrief
 
 
-class ReportReply(Model):
+class ReportReply(ModelResult):
     """Result of `write_report`. `was_cut` tells that the output limit ended it."""
 
     text: StoredText
     was_cut: bool
-    usage: Usage
 
 
 class ToolName(StrEnum):
@@ -142,7 +145,7 @@ class TurnRequest(Model):
     note: AgentNote | None = None
 
 
-class TurnReply(Model):
+class TurnReply(ModelResult):
     """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing.
 
     `unanswered`: ids of the calls of a turn that handed in a finding; they want a reply if the talk goes on.
@@ -152,7 +155,6 @@ class TurnReply(Model):
     unanswered: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     finding: Finding | None = None
-    usage: Usage
 
 
 class SearchRequest(Model):

@@ -57,6 +57,7 @@ class ChatReply(Model):
     """One answer of a model. `was_cut` tells that the output limit ended it.
 
     `reasoning` is what it thought beside its answer, as far as the endpoint tells it apart; empty for none.
+    `notices` are for the reader of the run.
     `usage_is_estimated`: the endpoint did not count all tokens, so that those of `usage` are worked out from the texts.
     """
 
@@ -67,3 +68,4 @@ class ChatReply(Model):
     usage: Usage = Usage()
     usage_is_estimated: bool = False
     model: str = ""
+    notices: tuple[str, ...] = ()

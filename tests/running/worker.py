@@ -16,22 +16,23 @@ from activities.pages import PageActivities
 from activities.reports import ReportActivities
 from activities.runs import RunActivities
 from activities.search import SearchActivities
+from deer.config import load_settings
 from deer.ports import PageReader
 from deer.providers.documents import StoredDocuments
 from deer.providers.files import FileStore
-from deer.providers.openai_model import OpenAIModel
 from deer.providers.pages import WebPages
 from deer.providers.tavily import TavilySearch
 from tests.running.runs import Runs
 from tests.scripted import ScriptedServices
-from tests.scripted.canaries import MODEL_KEY, SEARCH_KEY
-from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT
+from tests.scripted.canaries import SEARCH_KEY
+from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT, open_models
 from workflows.policies import BUGS
 from workflows.research import Research
 from workflows.step import Step
 
 WORKFLOWS: list[type] = [Research, Step]
 SERVICE_TIMEOUT = timedelta(seconds=15)
+MODEL_TIMEOUT = {"DEER_MODEL_TIMEOUT_SECONDS": "15"}
 
 
 @asynccontextmanager
@@ -51,20 +52,19 @@ async def research_worker(
     *,
     cached_workflows: int = 100,
     task_queue: str = "",
-    prices: tuple[float | None, float | None] = (None, None),
+    **settings: str,
 ) -> AsyncIterator[Runs]:
     """A worker on a task queue of its own, or on that of one before it, with its store under `directory`.
 
     `pages` is handed in because its processes take a second to start, and serve many workers.
-    `cached_workflows` 0 replays every workflow from its history at each task. `prices` are those of the model, for
-    tokens read and written.
+    `cached_workflows` 0 replays every workflow from its history at each task. `settings` are those of the models, by
+    the names of their variables, on top of the services' own.
     """
     store = FileStore(directory / "store")
     documents = StoredDocuments(store)
     async with AsyncExitStack() as open_connections:
-        model = await open_connections.enter_async_context(
-            aclosing(OpenAIModel("scripted", services.model_url, MODEL_KEY, SERVICE_TIMEOUT, *prices))
-        )
+        environment = {**services.environment(), **MODEL_TIMEOUT, **settings}
+        model = open_models(load_settings(environment, directory), open_connections)
         engine = await open_connections.enter_async_context(
             aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
         )

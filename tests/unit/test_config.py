@@ -63,27 +63,51 @@ class TestPlaces:
     def test_tables_merge_field_by_field(self, tmp_path: Path) -> None:
         """A key from the environment joins a table from a file, whose other fields stay."""
         write(tmp_path, yaml="BASIC_MODEL:\n  base_url: http://models.test/v1/\n  model: small\n  api_key: old\n")
-        model = load_settings({"BASIC_MODEL__api_key": KEY}, tmp_path).basic_model
+        [model] = load_settings({"BASIC_MODEL__api_key": KEY}, tmp_path).basic_model
         assert model == ModelSettings(model="small", base_url="http://models.test/v1", api_key=SecretStr(KEY))
 
     def test_name_replaces_a_table_below(self, tmp_path: Path) -> None:
         """A model named alone in a higher place takes nothing from the table of a lower one."""
         write(tmp_path, yaml="BASIC_MODEL:\n  base_url: http://models.test/v1\n  model: small\n")
-        assert load_settings({"BASIC_MODEL": "large"}, tmp_path).basic_model == ModelSettings(model="large")
+        assert load_settings({"BASIC_MODEL": "large"}, tmp_path).basic_model == (ModelSettings(model="large"),)
 
     def test_name_below_fills_a_table(self, tmp_path: Path) -> None:
         """A table in a higher place without a name takes the name from a lower place."""
         write(tmp_path, toml='basic_model = "small"\n')
         env = {"BASIC_MODEL__BASE_URL": "http://models.test/v1"}
-        assert load_settings(env, tmp_path).basic_model == ModelSettings(
-            model="small", base_url="http://models.test/v1"
-        )
+        expected = ModelSettings(model="small", base_url="http://models.test/v1")
+        assert load_settings(env, tmp_path).basic_model == (expected,)
 
     def test_table_in_one_variable(self, tmp_path: Path) -> None:
         """A table may be written as JSON in one variable, and its parts in further ones."""
         env = {"BASIC_MODEL": '{"model": "small", "token_limit": 32000}', "BASIC_MODEL__INPUT_PRICE": "0.5"}
         expected = ModelSettings(model="small", token_limit=32_000, input_price=0.5)
-        assert load_settings(env, tmp_path).basic_model == expected
+        assert load_settings(env, tmp_path).basic_model == (expected,)
+
+    def test_several_models_are_a_list(self, tmp_path: Path) -> None:
+        """Fallback models are names with commas, or a list of names and tables; `$NAME` works in a list too."""
+        expected = (ModelSettings(model="a"), ModelSettings(model="b", api_key=SecretStr(KEY)))
+        written = {"toml": f'basic_model = ["a", {{model = "b", api_key = "{KEY}"}}]\n'}
+        yaml = "BASIC_MODEL:\n  - a\n  - model: b\n    api_key: $MY_KEY\n    base_url: ''\n"
+        for files, env in (
+            (written, {}),
+            ({"yaml": yaml}, {"MY_KEY": KEY}),
+            ({}, {"BASIC_MODEL": f'["a", {{"model": "b", "api_key": "{KEY}"}}]'}),
+        ):
+            directory = tmp_path / str(len(list(tmp_path.iterdir())))
+            directory.mkdir()
+            write(directory, **files)
+            assert load_settings(env, directory).basic_model == expected
+        assert [model.model for model in load_settings({"BASIC_MODEL": "a, b"}, tmp_path).basic_model] == ["a", "b"]
+
+    def test_model_settings_go_into_the_request(self, tmp_path: Path) -> None:
+        """Temperature and further fields of the body are settings of a model, a table also within a variable."""
+        write(tmp_path, toml="[basic_model]\ntemperature = 0\nextra_body = {top_k = 20, chat = {thinking = false}}\n")
+        [model] = load_settings({}, tmp_path).basic_model
+        assert model.request_fields == {"temperature": 0, "top_k": 20, "chat": {"thinking": False}}
+        [model] = load_settings({"BASIC_MODEL__EXTRA_BODY": '{"top_k": 5, "max_tokens": 900}'}, tmp_path).basic_model
+        assert model.request_fields == {"temperature": 0, "top_k": 5, "max_tokens": 900, "chat": {"thinking": False}}
+        assert model.answer_tokens == 900
 
     def test_deerflow_file_is_read(self, tmp_path: Path) -> None:
         """conf.yaml as DeerFlow has it works, with references to environment variables."""
@@ -92,8 +116,8 @@ class TestPlaces:
             yaml="BASIC_MODEL:\n  base_url: https://a.test/api\n  model: m\n  api_key: $MY_KEY\nSEARCH_API: tavily\n",
         )
         settings = load_settings({"MY_KEY": KEY}, tmp_path)
-        assert settings.basic_model is not None
-        assert settings.basic_model.api_key == SecretStr(KEY)
+        [model] = settings.basic_model
+        assert model.api_key == SecretStr(KEY)
         assert settings.search_api == (SearchApi.TAVILY,)
 
     def test_empty_means_not_set(self, tmp_path: Path) -> None:
@@ -133,6 +157,9 @@ class TestRefusals:
             ("OPENAI_BASE_URL", "models.test/v1", "an http or https address"),
             ("TEMPORAL_ADDRESS", "http://temporal.test", "host:port"),
             ("BASIC_MODEL__INPUT_PRICE", "-1", "USD per million tokens"),
+            ("BASIC_MODEL__TEMPERATURE", "3", "a number from 0 to 2"),
+            ("BASIC_MODEL__EXTRA_BODY", "x", "a table of fields for the body of requests"),
+            ("BASIC_MODEL__MODEL", "a,b", "the name of one model"),
         ],
     )
     def test_wrong_value_is_named(self, tmp_path: Path, variable: str, value: str, allowed: str) -> None:
@@ -171,6 +198,27 @@ class TestRefusals:
         write(tmp_path, yaml="BASIC_MODEL:\n  model: small\n  max_retries: 3\n")
         message = refusal(tmp_path)
         assert "BASIC_MODEL.max_retries in conf.yaml is not a setting; allowed: model, base_url, api_key" in message
+
+    def test_a_mistake_in_a_list_of_models_is_numbered(self, tmp_path: Path) -> None:
+        """Of several models it is said which one has the mistake; an unknown field is named there too."""
+        write(tmp_path, toml='basic_model = ["a", {model = "b", token_limit = 1, top_k = 2}]\n')
+        message = refusal(tmp_path)
+        assert "BASIC_MODEL[2].token_limit=1 in deer.toml is not allowed" in message
+        assert "BASIC_MODEL[2].top_k in deer.toml is not a setting; allowed: model" in message
+
+    def test_a_field_does_not_join_a_list(self, tmp_path: Path) -> None:
+        """A field cannot be laid over a list of models, in one place or over another: that is said, not ignored."""
+        env = {"BASIC_MODEL": '["a", "b"]', "BASIC_MODEL__TOKEN_LIMIT": "32000"}
+        assert "BASIC_MODEL__TOKEN_LIMIT in the environment" in refusal(tmp_path, **env)
+        write(tmp_path, toml='basic_model = ["a", "b"]\n')
+        message = refusal(tmp_path, BASIC_MODEL__TOKEN_LIMIT="32000")
+        assert "BASIC_MODEL is a list in deer.toml, to which the environment cannot add a field" in message
+
+    def test_the_body_of_requests_stays_the_programs(self, tmp_path: Path) -> None:
+        """Extra fields cannot replace what the program writes, such as the messages."""
+        message = refusal(tmp_path, BASIC_MODEL='{"extra_body": {"messages": []}}')
+        assert "BASIC_MODEL.extra_body in the environment is not allowed" in message
+        assert "none of: messages, model" in message
 
     def test_unknown_role(self, tmp_path: Path) -> None:
         """A model for a role that there is not is refused with the roles there are."""

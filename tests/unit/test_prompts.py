@@ -105,6 +105,14 @@ def test_planner_forbids_a_step_that_only_writes() -> None:
     assert "最多写 7 个步骤" in chinese
 
 
+def test_planner_of_another_locale_writes_in_that_language() -> None:
+    """A German run's planner gets the English rules, the limit and the ban included, and writes in German."""
+    german, english = (system_and_user(planner(locale))[0] for locale in ("de-DE", "en-US"))
+
+    assert "Write `thought`, titles and descriptions in German (de-DE)." in german
+    assert german.replace("German (de-DE)", "English (en-US)").replace("de-DE", "en-US") == english
+
+
 def test_every_file_is_used() -> None:
     """Each template belongs to a role or holds the phrases, and each phrase is part of some message."""
     expected = {f"{name}.{language}.md" for name in (*Role, "phrases") for language in PromptLanguage}

@@ -51,7 +51,7 @@ class TestServices:
         [
             Settings(openai_api_key=SecretStr("k")),
             Settings(openai_base_url="http://models.test"),
-            Settings(basic_model=ModelSettings(model="m", base_url="http://models.test")),
+            Settings(basic_model=(ModelSettings(model="m", base_url="http://models.test"),)),
         ],
     )
     def test_each_way_to_set_a_model(self, settings: Settings) -> None:
@@ -63,7 +63,7 @@ class TestServices:
     def test_model_name_without_endpoint_is_refused(self) -> None:
         """A model's name alone does not say where to call it."""
         with pytest.raises(SettingsError, match=r"BASIC_MODEL=small.*OPENAI_BASE_URL"):
-            Settings(basic_model=ModelSettings(model="small")).services(documents=True)
+            Settings(basic_model=(ModelSettings(model="small"),)).services(documents=True)
 
     def test_tavily_without_key_is_refused(self) -> None:
         """Choosing Tavily without its key names the key; an address of its own may do without."""
@@ -79,39 +79,38 @@ class TestModels:
     def test_shared_endpoint_completes_a_name(self) -> None:
         """A model given by name is called at the shared address with the shared key."""
         settings = Settings(
-            openai_api_key=SecretStr(KEY), openai_base_url="http://a.test", basic_model=ModelSettings(model="small")
+            openai_api_key=SecretStr(KEY), openai_base_url="http://a.test", basic_model=(ModelSettings(model="small"),)
         )
         expected = ModelSettings(model="small", base_url="http://a.test", api_key=SecretStr(KEY))
-        assert settings.model_for(Role.PLANNER) == expected
+        assert settings.models_for(Role.PLANNER) == (expected,)
 
     def test_key_goes_only_to_its_address(self) -> None:
         """A model with an address of its own and no key is called without one, and a notice says so."""
         settings = Settings(
-            openai_api_key=SecretStr(KEY), basic_model=ModelSettings(model="small", base_url="http://elsewhere.test")
+            openai_api_key=SecretStr(KEY), basic_model=(ModelSettings(model="small", base_url="http://elsewhere.test"),)
         )
-        model = settings.model_for(Role.PLANNER)
-        assert model is not None
+        [model] = settings.models_for(Role.PLANNER)
         assert model.api_key is None
         assert "BASIC_MODEL has an address of its own" in settings.services(documents=True).notices[0]
 
     def test_basic_table_serves_other_names(self) -> None:
         """Where only BASIC_MODEL says where to call, a reasoning model given by name is called there too."""
         basic = ModelSettings(model="small", base_url="http://a.test", api_key=SecretStr(KEY))
-        settings = Settings(basic_model=basic, reasoning_model=ModelSettings(model="large"))
+        settings = Settings(basic_model=(basic,), reasoning_model=(ModelSettings(model="large"),))
         expected = ModelSettings(model="large", base_url="http://a.test", api_key=SecretStr(KEY))
-        assert settings.model_for(Role.REPORTER) == expected
+        assert settings.models_for(Role.REPORTER) == (expected,)
 
     def test_reasoning_model_serves_its_roles(self) -> None:
         """Analyst, reporter and researcher use the reasoning model, planner and judge only for deep thinking."""
         settings = Settings(
             openai_api_key=SecretStr(KEY),
-            basic_model=ModelSettings(model="small"),
-            reasoning_model=ModelSettings(model="large"),
+            basic_model=(ModelSettings(model="small"),),
+            reasoning_model=(ModelSettings(model="large"),),
         )
 
         def roles_of(name: str, deep_thinking: bool) -> set[Role]:
-            chosen = {role: settings.model_for(role, deep_thinking=deep_thinking) for role in Role}
-            return {role for role, model in chosen.items() if model is not None and model.model == name}
+            chosen = {role: settings.models_for(role, deep_thinking=deep_thinking) for role in Role}
+            return {role for role, [model] in chosen.items() if model.model == name}
 
         assert roles_of("large", deep_thinking=False) == {Role.ANALYST, Role.REPORTER, Role.RESEARCHER}
         assert roles_of("small", deep_thinking=True) == {Role.COORDINATOR, Role.CODER}
@@ -120,11 +119,10 @@ class TestModels:
         """A reasoning model that takes no tools does not serve the researcher."""
         settings = Settings(
             openai_api_key=SecretStr(KEY),
-            basic_model=ModelSettings(model="small"),
-            reasoning_model=ModelSettings(model="large", takes_tools=False),
+            basic_model=(ModelSettings(model="small"),),
+            reasoning_model=(ModelSettings(model="large", takes_tools=False),),
         )
-        model = settings.model_for(Role.RESEARCHER)
-        assert model is not None
+        [model] = settings.models_for(Role.RESEARCHER)
         assert model.model == "small"
 
     def test_role_models_decide_first(self, tmp_path: Path) -> None:
@@ -136,16 +134,36 @@ class TestModels:
             "ROLE_MODELS": '{"planner": "reasoning", "reporter": "basic", "coder": {"model": "code"}, "judge": "o"}',
         }
         settings = load_settings(env, tmp_path)
-        assert settings.role_models[Role.PLANNER] is ModelTier.REASONING
-        names = {role: model.model for role in Role if (model := settings.model_for(role))}
+        assert settings.role_models[Role.PLANNER] == (ModelTier.REASONING,)
+        names = {role: model.model for role in Role for model in settings.models_for(role)}
         assert names[Role.PLANNER] == "large"
         assert names[Role.REPORTER] == "small"
         assert names[Role.CODER] == "code"
         assert names[Role.JUDGE] == "o"
 
+    def test_models_stand_in_for_each_other(self, tmp_path: Path) -> None:
+        """Several models, by name or table, serve in their order; a tier brings all of its own, each model once."""
+        env = {
+            "OPENAI_API_KEY": KEY,
+            "BASIC_MODEL": "small, spare",
+            "REASONING_MODEL": '["large", {"model": "far", "base_url": "http://far.test", "api_key": "k"}]',
+            "ROLE_MODELS": '{"planner": ["reasoning", "basic", "small"], "judge": "spare, other"}',
+        }
+        settings = load_settings(env, tmp_path)
+
+        def names_of(role: Role) -> list[str | None]:
+            return [model.model for model in settings.models_for(role)]
+
+        assert names_of(Role.COORDINATOR) == ["small", "spare"]
+        assert names_of(Role.REPORTER) == ["large", "far"]
+        assert names_of(Role.PLANNER) == ["large", "far", "small", "spare"]
+        assert names_of(Role.JUDGE) == ["spare", "other"]
+        keys = [model.api_key for model in settings.models_for(Role.REPORTER)]
+        assert keys == [SecretStr(KEY), SecretStr("k")]
+
     def test_no_model_set(self) -> None:
         """Without a model no role has one."""
-        assert all(Settings().model_for(role) is None for role in Role)
+        assert all(Settings().models_for(role) == () for role in Role)
 
 
 class TestTemporal:

@@ -44,7 +44,6 @@ def test_file_example_is_a_working_setup(tmp_path: Path, name: str) -> None:
     services = settings.services()
     assert services.model == "openai"
     assert services.notices == ()
-    model, thinker = settings.model_for(Role.COORDINATOR), settings.model_for(Role.ANALYST)
-    assert model is not None
-    assert thinker is not None
-    assert (model.model, thinker.model) == ("my-model", "my-reasoning-model")
+    models, thinkers = settings.models_for(Role.COORDINATOR), settings.models_for(Role.ANALYST)
+    assert [model.model for model in models][:1] == ["my-model"]
+    assert [model.model for model in thinkers] == ["my-reasoning-model"]

@@ -1,7 +1,5 @@
 """The planner's bad replies, and plans of later rounds."""
 
-from temporalio.client import WorkflowExecutionStatus
-
 from deer.models import Phase, StepStatus
 from tests.running import Runs
 from tests.scripted import SMALL_PLAN, ScriptedServices, ToolCalls, analysis_step, call_tool, plan_of, research_step
@@ -22,52 +20,6 @@ async def test_a_plan_in_prose_is_asked_for_again_with_the_reason(runs: Runs, sc
     first, second = scripted.log.calls("planner")
     assert "Compare the three vendors" in second.text
     assert len(second.text) > len(first.text)
-
-
-async def test_a_planner_that_never_writes_a_plan_fails_the_run_with_its_last_words(
-    runs: Runs, scripted: ScriptedServices
-) -> None:
-    """After the reply and two more the run is failed, with the reason and the raw reply in its record."""
-    scripted.scripts["planner"] = PROSE
-    run = await runs.start("What is the value?")
-    assert await run.closed() == WorkflowExecutionStatus.FAILED
-    status = await run.status()
-    assert status.phase is Phase.FAILED
-    assert "plan" in (status.reason or "")
-    assert scripted.log.count("planner") == 3
-    record = await run.record()
-    assert record == status
-    assert "Compare the three vendors" in record.model_dump_json()
-
-
-async def test_a_plan_above_the_limit_is_cut_before_anybody_approves_it(runs: Runs, scripted: ScriptedServices) -> None:
-    """Thirty steps where three are allowed: three are shown, and the cut is told."""
-    scripted.scripts["planner"] = plan_of(*(research_step(f"subject-n{n}") for n in range(30)))
-    run = await runs.start("What is the value?", max_steps=3)
-    status = await run.reach(Phase.AWAITING_REVIEW)
-    assert status.plan
-    assert len(status.plan.steps) == 3 or scripted.log.count("planner") > 1
-    assert any("3" in notice for notice in status.notices)
-
-
-async def test_enough_context_skips_research_and_cites_what_was_found_before(
-    runs: Runs, scripted: ScriptedServices
-) -> None:
-    """A plan that has evidence from the look around goes straight to the report, which cites only that."""
-    scripted.scripts["planner"] = plan_of(has_enough_context=True)
-    status = await runs.complete("What is the value?")
-    assert status.phase is Phase.COMPLETED
-    assert scripted.log.count("researcher") == 0
-    assert {source.id for source in status.sources if source.cited} == {"b-1", "b-2", "b-3"}
-
-
-async def test_a_report_without_any_evidence_says_that_it_cites_nothing(runs: Runs, scripted: ScriptedServices) -> None:
-    """With enough context claimed, no search and no source, nothing is cited and the report says so."""
-    scripted.scripts["planner"] = plan_of(has_enough_context=True)
-    status = await runs.complete("What is two plus two?", look_around=False)
-    assert status.report
-    assert not [source for source in status.sources if source.cited]
-    assert "no source" in status.report.markdown.lower() or "nothing" in status.report.markdown.lower()
 
 
 async def test_one_round_asks_no_judge(runs: Runs, scripted: ScriptedServices) -> None:

@@ -80,7 +80,9 @@ async def test_prices_become_a_cost(
     tmp_path: Path,
 ) -> None:
     """With prices every role has its cost in USD, the run their sum, and the report says it."""
-    async with research_worker(server.client, services, pages, tmp_path, prices=(2.5, 10.0)) as runs:
+    async with research_worker(
+        server.client, services, pages, tmp_path, BASIC_MODEL__INPUT_PRICE="2.5", BASIC_MODEL__OUTPUT_PRICE="10"
+    ) as runs:
         status = await runs.complete("What is the value?")
     assert status.report
     assert_adds_up(status, scripted)

@@ -1,12 +1,13 @@
-"""Which model answers which role."""
+"""Which model answers which role, and which in its place."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
+from deer.errors import FailureKind, ServiceError
 from deer.models import ChatMessage, ChatReply, CoordinatorBrief, Role, Speaker
 from deer.ports import ChatRequest
-from deer.providers.routing import RoleModels
+from deer.providers.routing import FallbackModels, RoleModels
 
 BRIEF = CoordinatorBrief(question="q", locale="en-US", today=date(2026, 1, 2), locale_is_fixed=False)
 
@@ -38,3 +39,109 @@ async def test_each_role_is_answered_by_its_model(role: Role, deeply: bool, name
     hello = ChatMessage(speaker=Speaker.USER, content="Hello")
     reply = await models.complete(ChatRequest(role=role, brief=BRIEF, messages=(hello,), thinks_deeply=deeply))
     assert reply.content == f"{name} as {role}"
+
+
+class Failing:
+    """A model that fails, and counts how often it was asked."""
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        *,
+        retryable: bool = False,
+        retry_after: timedelta | None = None,
+        max_attempts: int | None = None,
+    ) -> None:
+        self.asked = 0
+        self._error = ServiceError(
+            f"failed as {kind}", kind, retryable=retryable, retry_after=retry_after, max_attempts=max_attempts
+        )
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self.asked += 1
+        raise self._error
+
+
+def call(attempt: int = 1) -> ChatRequest:
+    """An attempt, of eight, at a call."""
+    hello = ChatMessage(speaker=Speaker.USER, content="Hello")
+    return ChatRequest(role=Role.PLANNER, brief=BRIEF, messages=(hello,), attempt=attempt, attempts=8)
+
+
+async def refusal(models: FallbackModels, attempt: int = 1) -> ServiceError:
+    """The failure of a call."""
+    with pytest.raises(ServiceError) as failed:
+        await models.complete(call(attempt))
+    return failed.value
+
+
+async def test_the_first_model_answers_without_a_word() -> None:
+    """As long as it answers, nobody else is asked, and there is nothing to tell."""
+    spare = Failing(FailureKind.UNAVAILABLE)
+    reply = await FallbackModels([("big", Named("big")), ("spare", spare)]).complete(call())
+    assert (reply.content, reply.notices, spare.asked) == ("big as planner", (), 0)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.KEY_REFUSED, FailureKind.QUOTA_SPENT, FailureKind.REJECTED])
+async def test_a_refusal_for_good_is_passed_over_at_once(kind: FailureKind) -> None:
+    """What no retry mends costs no attempt: the next model answers, and the reader is told why."""
+    reply = await FallbackModels([("big", Failing(kind)), ("small", Named("small"))]).complete(call())
+    assert reply.content == "small as planner"
+    assert reply.notices == (f"The model small answered the planner in place of another one (big: failed as {kind}).",)
+
+
+@pytest.mark.parametrize(("count", "shares"), [(2, "00001111"), (3, "00011122"), (4, "00112233"), (9, "01234567")])
+async def test_attempts_are_shared_out_in_order(count: int, shares: str) -> None:
+    """Of eight attempts each model has its share, the first ones the larger."""
+    for attempt, expected in enumerate(shares, 1):
+        models = [Failing(FailureKind.UNAVAILABLE, retryable=True) for _ in range(count)]
+        failure = await refusal(FallbackModels([(f"m{at}", model) for at, model in enumerate(models)]), attempt)
+        assert failure.retryable
+        assert [at for at, model in enumerate(models) if model.asked] == [int(expected)]
+        assert ("m0: no answer in its share of the attempts" in str(failure)) == (expected != "0")
+
+
+async def test_a_failure_that_is_worth_few_attempts_is_passed_over_after_them() -> None:
+    """Answers that cannot be read are paid for: after three of them the next model is asked, within the attempt."""
+    unreadable = Failing(FailureKind.MALFORMED, retryable=True, max_attempts=3)
+    models = FallbackModels([("big", unreadable), ("small", Named("small"))])
+    for attempt in (1, 2):
+        failure = await refusal(models, attempt)
+        assert failure.retryable
+        assert failure.max_attempts is None
+    assert (await models.complete(call(3))).content == "small as planner"
+    assert not (await refusal(FallbackModels([("big", unreadable), ("small", unreadable)]), 3)).retryable
+    assert (await refusal(FallbackModels([("big", Named("big")), ("small", unreadable)]), 6)).retryable
+
+
+async def test_a_model_alone_fails_in_its_own_words() -> None:
+    """Without a fallback the failure is the model's own, with all that it asks for."""
+    unreadable = Failing(FailureKind.MALFORMED, retryable=True, max_attempts=3)
+    failure = await refusal(FallbackModels([("big", unreadable)]), 5)
+    assert (str(failure), failure.max_attempts) == ("failed as Malformed", 3)
+
+
+async def test_the_wish_of_one_model_does_not_hold_up_the_next() -> None:
+    """Retry-After is kept between attempts at one model, not before the first attempt at another."""
+    busy = Failing(FailureKind.RATE_LIMITED, retryable=True, retry_after=timedelta(seconds=90))
+    models = FallbackModels([("big", busy), ("small", Named("small"))])
+    assert (await refusal(models, 3)).retry_after == timedelta(seconds=90)
+    assert (await refusal(models, 4)).retry_after is None
+    assert (await models.complete(call(5))).content == "small as planner"
+
+
+async def test_a_refusing_fallback_does_not_end_what_the_first_may_still_answer() -> None:
+    """Past its share a busy model is asked again before all count as refused: the call is tried on."""
+    busy = Failing(FailureKind.UNAVAILABLE, retryable=True)
+    failure = await refusal(FallbackModels([("big", busy), ("small", Failing(FailureKind.KEY_REFUSED))]), 6)
+    assert failure.retryable
+    assert "small: failed as KeyRefused; big: failed as Unavailable" in str(failure)
+
+
+async def test_when_all_refuse_a_person_reads_every_reason() -> None:
+    """One line has all the reasons; it is for a person if a person can mend any of them."""
+    models = [("big", Failing(FailureKind.REJECTED)), ("small", Failing(FailureKind.QUOTA_SPENT))]
+    failure = await refusal(FallbackModels(models))
+    assert failure.kind is FailureKind.QUOTA_SPENT
+    assert not failure.retryable
+    assert str(failure) == "none of 2 models answers: big: failed as Rejected; small: failed as QuotaSpent"

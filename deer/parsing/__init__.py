@@ -1,0 +1,32 @@
+"""Model text and human input into models, with errors that name what was wrong.
+
+One path leads from a model's words to a plan (`plan_in`), and one validation serves the plans of models and of people
+(`parse_plan`). The arguments of tool calls are never guessed at.
+"""
+
+from deer.parsing.fields import first_error
+from deer.parsing.locales import sane_locale
+from deer.parsing.plans import parse_plan
+from deer.parsing.replies import json_object, plan_in
+from deer.parsing.tool_calls import (
+    MAX_CLAIM_CHARS,
+    MAX_CLAIMS,
+    MAX_CLAIMS_BYTES,
+    arguments_of,
+    parse_finding,
+    parse_tool_call,
+)
+
+__all__ = [
+    "MAX_CLAIMS",
+    "MAX_CLAIMS_BYTES",
+    "MAX_CLAIM_CHARS",
+    "arguments_of",
+    "first_error",
+    "json_object",
+    "parse_finding",
+    "parse_plan",
+    "parse_tool_call",
+    "plan_in",
+    "sane_locale",
+]

@@ -1,0 +1,112 @@
+"""What the steps of a draft depend on: positions, ids and labels resolved, and what cannot be carried out refused."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deer.errors import InvalidInput
+from deer.models import DraftStep, PlanRules, StepType
+from deer.parsing.fields import sameness_of, shown
+
+MAX_DEPENDENCIES = 100
+
+_NOTHING = frozenset({"", "none", "null", "n/a", "-", "[]"})
+_POSITION = re.compile(r"(?:step|task|第|步骤|任务)?[\s_#-]*(\d{1,4})\s*步?", re.IGNORECASE)
+
+Dependencies = tuple[int | str, ...]
+
+
+def dependencies_of(value: Any, field: str) -> Dependencies | None:  # Any: what a model or a person wrote
+    """The dependencies of a step as they were written; None when it has no such field.
+
+    Raises InvalidInput naming the field.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = [item.strip() for item in re.split(r"[,，、;；]", value.strip("[] "))]
+    elif isinstance(value, int):
+        value = [value]
+    if not isinstance(value, Sequence):
+        raise InvalidInput("must be a list of steps", field)
+    if len(value) > MAX_DEPENDENCIES:
+        raise InvalidInput(f"{len(value)} steps given, at most {MAX_DEPENDENCIES} allowed", field)
+    items = [_dependency_of(item, field) for item in value if item is not None]
+    return tuple(item for item in items if not isinstance(item, str) or item.lower() not in _NOTHING)
+
+
+def _dependency_of(item: Any, field: str) -> int | str:
+    if isinstance(item, float) and item.is_integer():
+        return int(item)
+    if not isinstance(item, int | str) or isinstance(item, bool):
+        raise InvalidInput(f"{shown(item)} is neither a position nor a step's id", field)
+    return item.strip() if isinstance(item, str) else item
+
+
+class StepNames:
+    """What the steps of a draft may be called in dependencies, those included that a limit cuts off."""
+
+    def __init__(self, raw_steps: Sequence[Any], rules: PlanRules) -> None:
+        self._count = len(raw_steps)
+        self._labels: dict[str, int] = {}
+        self._titles: dict[str, int] = {}
+        self._rules = rules
+        for position, raw in enumerate(raw_steps, start=1):
+            if isinstance(raw, Mapping):
+                label = raw.get("id") if raw.get("id") not in (None, "") else raw.get("label")
+                if isinstance(label, str | int):
+                    self._labels.setdefault(str(label), position)
+                if isinstance(title := raw.get("title"), str):
+                    self._titles.setdefault(sameness_of(" ".join(title.split())), position)
+
+    def resolved(self, wanted: Dependencies | None) -> Dependencies | None:
+        """Dependencies as positions and as ids that the writer was shown; others stay, for the check to name.
+
+        Those on steps that were cut off are left out.
+        """
+        if wanted is None:
+            return None
+        named = [self._meant(item) for item in wanted]
+        return tuple(item for item in named if not self._is_cut(item))
+
+    def _meant(self, item: int | str) -> int | str:
+        if item in self._rules.known_ids or (isinstance(item, int) and self._rules.known_ids):
+            return item
+        position = self._labels.get(str(item))  # ids in a first plan are the writer's own labels
+        if position is not None or isinstance(item, int):
+            return item if position is None else position
+        if (position := self._titles.get(sameness_of(item))) is not None:
+            return position
+        number = _POSITION.fullmatch(item)
+        return int(number[1]) if number else item
+
+    def _is_cut(self, item: int | str) -> bool:
+        position = item if isinstance(item, int) else self._labels.get(item, 0)
+        is_shown = item in self._rules.finished_ids
+        return self._rules.excess_is_cut and not is_shown and self._rules.max_steps < position <= self._count
+
+
+def refuse_bad_dependencies(steps: Sequence[DraftStep], rules: PlanRules) -> None:
+    """Refuse dependencies that do not exist, and circles. Raises InvalidInput naming the field."""
+    positions = {step.id: at for at, step in enumerate(steps) if step.id is not None}
+    graph: dict[int, set[int]] = {}
+    for at, step in enumerate(steps):
+        has_default = step.depends_on is None and step.step_type is not StepType.RESEARCH
+        graph[at] = set(range(at)) if has_default else set()
+        for wanted in step.depends_on or ():
+            target = wanted - 1 if isinstance(wanted, int) else positions.get(wanted)
+            if target is None and wanted in rules.finished_ids:
+                continue  # a finished step stays in the plan even when a draft leaves it out
+            if target is None or not 0 <= target < len(steps):
+                raise InvalidInput(f"no step {shown(wanted)} in the plan", f"steps.{at}.depends_on")
+            graph[at].add(target)
+    _refuse_cycles(graph)
+
+
+def _refuse_cycles(graph: Mapping[int, set[int]]) -> None:
+    finished: set[int] = set()
+    while open_steps := [at for at in graph if at not in finished]:
+        ready = [at for at in open_steps if graph[at] <= finished]
+        if not ready:
+            raise InvalidInput("the steps wait for each other in a circle", f"steps.{open_steps[0]}.depends_on")
+        finished.update(ready)
