@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from deer.models import Claim, FindingBrief, ReporterBrief, StepStatus, StepType, full
-from deer.providers.extractive.analyst import figures_side_by_side, verified
+from deer.providers.extractive.analyst import distinct_claims, figures_side_by_side, verified
 from deer.providers.extractive.descriptions import asks_article, described_queries
 from deer.providers.extractive.facets import facets_of
 from deer.providers.extractive.figures import figure_table
@@ -100,8 +100,9 @@ def _add_analysis(written: _Written, brief: ReporterBrief, finding: FindingBrief
     body = full(finding.summary or "").strip()
     if finding.status is not StepStatus.DONE or not body:
         return
+    researched = distinct_claims(other for other in brief.findings if not _is_analysis(brief, other))
     if body.startswith(phrases.side_by_side) and (
-        figures := figures_side_by_side(brief.question, finding.title, verified(finding.claims))
+        figures := figures_side_by_side(brief.question, finding.title, researched)
     ):
         titles = {source.id: source.title for source in brief.sources}
         body = f"{phrases.side_by_side}\n\n{figure_table(figures, titles, phrases)}"
