@@ -79,16 +79,17 @@ class SourceRegister(BaseModel):
             known_id = self.ids_by_address.get(address)
             if known_id is None:
                 self._keep(address, source)
-            elif known_id != source.id:
+            else:
                 known = self.sources[known_id]
+                others = tuple(alias for alias in (source.id, *source.aliases) if alias != known_id)
                 self.sources[known_id] = known.model_copy(
                     update={
                         "texts": _beyond(known.summary, known.texts, source.seen),
                         "read": known.read or source.read,
-                        "aliases": _without_repeats((*known.aliases, source.id, *source.aliases)),
+                        "aliases": _without_repeats((*known.aliases, *others)),
                     }
                 )
-                for alias in (source.id, *source.aliases):
+                for alias in others:
                     self.first_ids[alias] = known_id
 
     def get(self, source_id: str) -> Source | None:

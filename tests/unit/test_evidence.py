@@ -67,6 +67,16 @@ def test_a_merged_source_keeps_the_first_id_and_every_alias() -> None:
     assert register.get("s9-9") is None
 
 
+def test_merging_a_source_under_its_own_id_keeps_what_was_read_of_it() -> None:
+    """A step that was shown a source and builds on steps that read it knows both; it is no alias of itself."""
+    shown = Source(id="b-1", url="https://ex.test/a", title="A", summary="seen around")
+    register = SourceRegister(prefix="")
+    register.merge([shown, shown.model_copy(update={"texts": ("read in s1",), "read": True})])
+    known = register.get("b-1")
+    assert known is not None
+    assert (known.read, known.seen, known.aliases) == (True, ("read in s1", "seen around"), ())
+
+
 TEXT = "The heat pump’s COP fell to  2.1 at -15 °C,\nas the “winter report” says."
 
 
