@@ -27,7 +27,7 @@ _FINDING_CHARS = 300
 
 
 def plan_table(plan: PlanStatus, *, with_status: bool) -> Table:
-    """A plan with one row a step; `with_status` adds how far each has come."""
+    """A plan with one row a step, and the planner's thought below; `with_status` adds how far each has come instead."""
     table = Table(box=box.ROUNDED, title=f"Plan {plan.revision}: {one_line(plan.title)}", title_justify="left")
     for heading in ("", "Step") if with_status else ("Step",):
         table.add_column(heading, no_wrap=True)
@@ -41,6 +41,8 @@ def plan_table(plan: PlanStatus, *, with_status: bool) -> Table:
         cells.append(", ".join(step.depends_on) or "-")
         row = [Text(cell) for cell in cells]
         table.add_row(*([Text(mark, style)] if with_status else []), *row)
+    if plan.thought and not with_status:
+        table.caption, table.caption_justify = Text(_readable(plan.thought), "italic"), "left"
     return table
 
 

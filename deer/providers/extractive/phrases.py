@@ -41,6 +41,7 @@ class Phrases:
     not_covered: str
     looked_for: str
     already_said: str
+    more_said: str
     nothing_new: str
     nothing_new_about: str
     nothing_as_asked: str
@@ -94,6 +95,7 @@ ENGLISH = Phrases(
     not_covered="The sources that were searched do not cover this question: they hold nothing that could be quoted.",
     looked_for="What was looked for:",
     already_said="Already said under {headings}.",
+    more_said="More on this stands under {headings}.",
     nothing_new="Nothing new was found here.",
     nothing_new_about="Nothing new was found: the sources that were searched do not tell of {queries}.",
     nothing_as_asked="No sentence answers the question as it is asked; the other sections quote what the sources say "
@@ -141,6 +143,7 @@ CHINESE = Phrases(
     not_covered="所查资料没有涉及这个问题，其中没有可以摘录的内容。",
     looked_for="查找过的内容：",
     already_said="已见{headings}一节。",
+    more_said="另见{headings}一节。",
     nothing_new="没有找到新的内容。",
     nothing_new_about="没有找到新的内容：所查资料没有提到{queries}。",
     nothing_as_asked="没有哪个句子完整地回答了这个问题；其他各节摘录了资料中与之有关的说法。",

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from deer.models import Claim, FindingBrief, ReporterBrief, StepStatus, StepType, full
-from deer.providers.extractive.analyst import figures_side_by_side, verified
+from deer.providers.extractive.analyst import distinct_claims, figures_side_by_side, verified
 from deer.providers.extractive.descriptions import asks_article, described_queries
+from deer.providers.extractive.facets import facets_of
 from deer.providers.extractive.figures import figure_table
 from deer.providers.extractive.phrases import Phrases, phrases_for
 from deer.providers.extractive.ranking import TITLE_JOINT, SeenText, answering_claims
@@ -75,12 +76,16 @@ def _written(brief: ReporterBrief, phrases: Phrases) -> _Written:
 def _add_research(written: _Written, brief: ReporterBrief, finding: FindingBrief, phrases: Phrases) -> None:
     citable = {source.id for source in brief.sources}
     claims = [claim for claim in verified(finding.claims) if claim.source_id in citable]
+    earlier = written.headings_of(claims)
     if new := written.new_claims(claims, finding.title):
-        written.add(finding.title, _paragraphs(_without_lead(new, finding.title)))
+        body = _paragraphs(_without_lead(new, finding.title))
+        if earlier and facets_of((brief.question,), (), phrases).are_sides:
+            body += f"\n\n{_pointing(phrases.more_said, earlier, phrases)}"
+        written.add(finding.title, body)
     elif finding.status is not StepStatus.DONE:
         return  # the notes of the report tell why
-    elif headings := written.headings_of(claims):
-        written.add(finding.title, _already_said(headings, phrases))
+    elif earlier:
+        written.add(finding.title, _pointing(phrases.already_said, earlier, phrases))
     elif brief.question in (queries := _queries_of(brief, finding)) or finding.title == phrases.direct_answer:
         written.add(finding.title, phrases.nothing_as_asked)
     elif queries:
@@ -95,21 +100,22 @@ def _add_analysis(written: _Written, brief: ReporterBrief, finding: FindingBrief
     body = full(finding.summary or "").strip()
     if finding.status is not StepStatus.DONE or not body:
         return
+    researched = distinct_claims(other for other in brief.findings if not _is_analysis(brief, other))
     if body.startswith(phrases.side_by_side) and (
-        figures := figures_side_by_side(brief.question, finding.title, verified(finding.claims))
+        figures := figures_side_by_side(brief.question, finding.title, researched)
     ):
         titles = {source.id: source.title for source in brief.sources}
         body = f"{phrases.side_by_side}\n\n{figure_table(figures, titles, phrases)}"
     if earlier := written.said_under.get(body):
-        body = _already_said([earlier], phrases)
+        body = _pointing(phrases.already_said, [earlier], phrases)
     else:
         written.said_under[body] = finding.title
     written.add(finding.title, body)
 
 
-def _already_said(headings: Sequence[str], phrases: Phrases) -> str:
+def _pointing(wording: str, headings: Sequence[str], phrases: Phrases) -> str:
     named = phrases.comma.join(phrases.quoted.format(text=_heading(heading)) for heading in headings)
-    return phrases.already_said.format(headings=named)
+    return wording.format(headings=named)
 
 
 def _is_analysis(brief: ReporterBrief, finding: FindingBrief) -> bool:

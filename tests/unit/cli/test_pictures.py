@@ -83,6 +83,14 @@ def test_a_plan_is_readable_in_a_narrow_terminal() -> None:
         assert word in shown
 
 
+def test_a_plan_that_waits_is_shown_with_the_thought_behind_it() -> None:
+    """Whoever reviews a plan reads why it looks so; the page of a run shows how far its steps are instead."""
+    thought_out = plan(step("s1")).model_copy(update={"thought": "Prices are\x1b[31m unknown."})
+    assert "Prices are" in _text(plan_table(thought_out, with_status=False))
+    assert "\x1b[31m" not in _text(plan_table(thought_out, with_status=False))
+    assert "Prices are" not in _text(plan_table(thought_out, with_status=True))
+
+
 def test_the_live_picture_shows_what_each_step_does() -> None:
     """Running steps carry their latest line; hand-offs and spending stand beside."""
     running = status(plan=plan(step("s1", status=StepStatus.RUNNING), step("s2")))

@@ -20,6 +20,7 @@ SAID_BY_THE_PROGRAM = re.compile(
         for phrases in (ENGLISH, CHINESE)
         for said in (
             phrases.already_said,
+            phrases.more_said,
             phrases.nothing_new,
             phrases.nothing_new_about,
             phrases.nothing_as_asked,

@@ -107,6 +107,14 @@ async def test_an_analysis_compares_what_it_is_titled_after() -> None:
     assert len(finding["claims"]) == 2
 
 
+async def test_a_side_refers_to_what_the_other_says_of_both() -> None:
+    """Where a comparison says something new of a side, what was said of both before is not lost to it."""
+    report = await _report(
+        _step("s1", "Glim mills", GREEN), _step("s2", "Zorp mills", TALL, GREEN), question="Compare glim and zorp mills"
+    )
+    assert f"## Zorp mills\n\n{TALL} [s1-1]\n\nMore on this stands under “Glim mills”.\n" in report
+
+
 @pytest.mark.parametrize(
     ("question", "said", "found_nothing"),
     [
@@ -140,9 +148,11 @@ def _step(
     return finding, Step(id=step_id, title=title, description=description or title, step_type=step_type)
 
 
-async def _report(*told: tuple[FindingBrief, Step], locale: str = "en-US") -> str:
+async def _report(
+    *told: tuple[FindingBrief, Step], locale: str = "en-US", question: str = "What is a glim mill?"
+) -> str:
     brief = ReporterBrief(
-        question="What is a glim mill?",
+        question=question,
         locale=locale,
         today=TODAY,
         style=ReportStyle.STANDARD,
