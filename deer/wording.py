@@ -7,7 +7,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
     "en": {
         "references": "References",
         "sections_missing": "What is missing",
-        "no_evidence": "This report cites nothing.",
+        "no_evidence": "This report rests on no sources and cites nothing.",
         "joined_without_model": "The findings below were joined without a model: {reason}",
         "step_failed": "The step “{title}” found nothing: {reason}",
         "step_skipped": "The step “{title}” was left out: {reason}",
@@ -52,7 +52,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
     "zh": {
         "references": "参考来源",
         "sections_missing": "缺失的内容",
-        "no_evidence": "本报告不引用任何资料。",
+        "no_evidence": "本报告没有依据任何来源，不引用任何资料。",
         "joined_without_model": "以下结论未经模型撰写，仅按步骤汇总：{reason}",
         "step_failed": "步骤“{title}”没有结果：{reason}",
         "step_skipped": "步骤“{title}”被略过：{reason}",
