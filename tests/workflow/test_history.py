@@ -23,7 +23,7 @@ async def test_forty_turns_with_long_results_stay_small(runs: Runs, scripted: Sc
         return [{"title": "P", "url": f"{scripted.url}/page/{hash(query) % 10**9}", "content": "word " * (size // 5)}]
 
     def searches(call: Call) -> object:
-        return call_tool("web_search", query=f"{'x' * call.rounds} {call.rounds}") if call.tools else "In short: done."
+        return call_tool("web_search", query=f"{'x' * call.nth} {call.nth}") if call.tools else "In short: done."
 
     scripted.setup.results = results
     scripted.scripts["researcher"] = searches  # type: ignore[assignment]  # the union of replies
