@@ -22,7 +22,7 @@ LOADED := worker, deer.cli.app, deer.cli.research, deer.cli.runs, deer.cli.servi
 	deer.providers.extraction, deer.providers.documents, deer.providers.extractive
 # What cannot be loaded is told by the program that needs it.
 COMPILE_LOADED = PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -c "import $(LOADED)" 2>/dev/null || true; \
-	$(VENV)/bin/python -m compileall -q activities deer workflows starter.py worker.py
+	$(VENV)/bin/python -m compileall -q activities deer workflows starter.py worker.py 2>/dev/null || true
 
 # Another active environment must not be taken for ours.
 unexport VIRTUAL_ENV

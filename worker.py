@@ -209,6 +209,7 @@ def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack)
         chosen.base_url,
         chosen.api_key.get_secret_value() if chosen.api_key else None,
         timedelta(seconds=settings.model_timeout_seconds),
+        stall_timeout=timedelta(seconds=settings.model_stall_seconds),
         input_price=chosen.input_price,
         output_price=chosen.output_price,
         extra=chosen.request_fields,

@@ -92,13 +92,16 @@ class Settings(BaseSettings):
     model_timeout_seconds: Annotated[
         WholeNumber, Field(ge=5, le=3_600, description="a whole number of seconds from 5 to 3600")
     ] = 120
+    model_stall_seconds: Annotated[
+        WholeNumber, Field(ge=1, le=3_600, description="a whole number of seconds from 1 to 3600")
+    ] = 60
     max_concurrent_activities: Annotated[
         WholeNumber, Field(ge=1, le=1_000, description="a whole number from 1 to 1000")
     ] = 100
     shutdown_grace_seconds: Annotated[
         WholeNumber, Field(ge=0, le=3_600, description="a whole number of seconds from 0 to 3600")
     ] = 130
-    """Above `model_timeout_seconds` by default, so that a stopped worker ends no call that was paid for."""
+    """Above `model_timeout_seconds` by default, so that a stopped worker ends hardly a call that was paid for."""
 
     data_dir: Annotated[Path, Field(description="a directory")] = Path(".deer")
     store: Annotated[str | None, Field(description="a directory that workers and starter share")] = None

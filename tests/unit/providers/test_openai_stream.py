@@ -41,9 +41,7 @@ async def test_a_stream_becomes_one_reply() -> None:
     """Text, usage, model and the reason of the end are those of the whole answer."""
     reply = await reply_to(streamed({"role": "assistant", "content": ""}, {"content": "Ye"}, {"content": "s."}))
     assert reply.content == "Yes."
-    assert reply.usage == Usage(
-        input_tokens=100, output_tokens=20, model_calls=1, models=("m-1",), unpriced_calls=1
-    )
+    assert reply.usage == Usage(input_tokens=100, output_tokens=20, model_calls=1, models=("m-1",), unpriced_calls=1)
     assert not reply.usage_is_estimated
     assert reply.model == "m-1"
     assert not reply.was_cut
