@@ -119,8 +119,19 @@ def test_a_plan_is_reviewed_at_the_terminal(program: Program, tmp_path: Path) ->
     assert "# Report" not in seat.seen
 
 
-def test_a_question_back_is_answered_by_another_command(program: Program, scripted: ScriptedServices) -> None:
+@pytest.fixture
+def served(program: Program) -> Iterator[Program]:
+    """The command line beside a `serve`, so that no command starts a server of its own."""
+    with subprocess.Popen(program.command("serve"), cwd=ROOT, env=program.environment, stdout=subprocess.PIPE) as serve:
+        assert serve.stdout is not None
+        assert serve.stdout.readline()
+        yield program
+        serve.terminate()
+
+
+def test_a_question_back_is_answered_by_another_command(served: Program, scripted: ScriptedServices) -> None:
     """Without a terminal the question and what answers it are printed, with code 3; `answer` goes on to the plan."""
+    program = served
     scripted.scripts["coordinator"] = [
         call_tool("ask_clarification", question="For which climate?", options=["cold", "mild"]),
         call_tool("handoff_to_planner", research_topic="heat pumps", locale="en-US"),
