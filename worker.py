@@ -246,13 +246,14 @@ def _ready_line(settings: Settings, services: Services, client: Client) -> str:
 
 
 def _model_words(settings: Settings, services: Services) -> str:
+    from deer.providers.endpoints import shown_address
+
     basic = settings.models_for(Role.COORDINATOR)
     if services.model == "extractive" or not basic:
         return "none"
-    return ", else ".join(
-        f"{model.model or 'the only one listed'} at {model.base_url or 'the default address of openai'}"
-        for model in basic
-    )
+    places = [shown_address(model.base_url) if model.base_url else "the default address of openai" for model in basic]
+    names = [model.model or "the only one listed" for model in basic]
+    return ", else ".join(f"{name} at {place}" for name, place in zip(names, places, strict=True))
 
 
 async def work_until_stopped(settings: Settings) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from deer.errors import ServiceError
 from deer.providers.openai_chunks import Assembly
 from deer.providers.openai_errors import malformed, unavailable
 from deer.providers.openai_replies import json_of
@@ -76,8 +77,13 @@ class AnswerReader:
         """
         if not self._is_stream:
             return json_of(self._unread, self._endpoint)
-        self._take_line(self._unread)
-        self._take_line(b"")
+        was_over = self.progress in (Progress.ENDED, Progress.CLOSED)
+        try:
+            self._take_line(self._unread)
+            self._take_line(b"")
+        except ServiceError:
+            if not was_over:  # else only what follows the answer broke off
+                raise
         self._unread = b""
         if self._error is not None:
             return self._error

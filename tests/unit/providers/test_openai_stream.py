@@ -248,9 +248,10 @@ async def test_a_stream_that_breaks_off_is_a_failure_worth_a_retry(answer: Reply
     assert "Half" not in str(error)
 
 
-async def test_what_breaks_off_after_its_end_is_whole() -> None:
+@pytest.mark.parametrize("after", [b"", b'data: {"usage": {"prompt_tok'], ids=["nothing", "half an event"])
+async def test_what_breaks_off_after_its_end_is_whole(after: bytes) -> None:
     """A connection that is cut after the reason of the end loses the count of tokens and nothing else."""
-    reply = await reply_to(Reply(headers=STREAM, chunks=broken(HALF, LAST)))
+    reply = await reply_to(Reply(headers=STREAM, chunks=broken(HALF, LAST + after)))
     assert (reply.content, reply.usage_is_estimated) == ("Half a", True)
 
 
