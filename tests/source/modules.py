@@ -90,8 +90,8 @@ class Module:
 
 @functools.cache
 def tracked_files() -> tuple[Path, ...]:
-    """The files that git has or would take, relative to the checkout."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    """The files that git has, relative to the checkout: what else lies there is a person's own."""
+    command = ["git", "ls-files", "--cached", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode()
     return tuple(sorted(path for name in listed.split("\0") if name and (ROOT / (path := Path(name))).is_file()))
 
