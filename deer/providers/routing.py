@@ -28,18 +28,23 @@ class FallbackModels:
 
     The attempts of a call are shared out among them in order: a model that may answer later is asked again until its
     share is spent, or as often as its failure is worth. A model that refuses for good is passed over at once, within
-    the attempt. Only when all have refused for good is that the answer, with every reason; it is one for a person if a
-    person can mend any of them.
+    the attempt. When all have refused for good that is the answer, with every reason; it is one for a person if a
+    person can mend any of them, and so is the end of the last attempt.
     """
 
     def __init__(self, models: Sequence[tuple[str, ChatModel]]) -> None:
         self._models = tuple(models)
+        self._for_a_person: dict[int, ServiceError] = {}
+        """By position, the last refusal that only a person can mend: the attempts of a call do not meet otherwise."""
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         if len(self._models) == 1:
             return await self._models[0][1].complete(request)
         first = self._owner_of(request.attempt, request)
-        reasons = [f"{name}: no answer in its share of the attempts" for name, _ in self._models[:first]]
+        reasons = [
+            f"{name}: {self._for_a_person.get(at, 'no answer in its share of the attempts')}"
+            for at, (name, _) in enumerate(self._models[:first])
+        ]
         refusals: list[ServiceError] = []
         for at in (*range(first, len(self._models)), *range(first)):
             name, model = self._models[at]
@@ -47,12 +52,22 @@ class FallbackModels:
                 reply = await model.complete(request)
             except ServiceError as error:
                 reasons.append(f"{name}: {error}")
+                self._remember(at, error)
                 if self._may_be_asked_again(error, at, request):
+                    if request.attempt >= request.attempts and self._for_a_person:
+                        raise self._refused(tuple(self._for_a_person.values()), reasons) from None
                     raise self._to_be_retried(error, reasons, request) from None
                 refusals.append(error)
             else:
+                self._for_a_person.pop(at, None)
                 return _told(reply, name, reasons, request)
         raise self._refused(refusals, reasons)
+
+    def _remember(self, at: int, error: ServiceError) -> None:
+        if error.kind in NEEDS_A_PERSON:
+            self._for_a_person[at] = error
+        else:
+            self._for_a_person.pop(at, None)
 
     def _owner_of(self, attempt: int, request: ChatRequest) -> int:
         """The position of the model that an attempt, counted from 1, belongs to."""

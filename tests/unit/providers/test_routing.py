@@ -145,3 +145,15 @@ async def test_when_all_refuse_a_person_reads_every_reason() -> None:
     assert failure.kind is FailureKind.QUOTA_SPENT
     assert not failure.retryable
     assert str(failure) == "none of 2 models answers: big: failed as Rejected; small: failed as QuotaSpent"
+
+
+@pytest.mark.parametrize("kind", [FailureKind.KEY_REFUSED, FailureKind.QUOTA_SPENT, FailureKind.UNKNOWN_MODEL])
+async def test_a_bad_day_of_the_next_model_does_not_hide_what_a_person_can_mend(kind: FailureKind) -> None:
+    """A refused key is what a call ends with when the model in its place stays away through the last attempt."""
+    away = Failing(FailureKind.UNAVAILABLE, retryable=True)
+    models = FallbackModels([("big", Failing(kind)), ("small", away)])
+    assert (await refusal(models, 1)).retryable
+    last = await refusal(models, 8)
+    assert (last.kind, last.retryable) == (kind, False)
+    assert f"big: failed as {kind}" in str(last)
+    assert "small: failed as Unavailable" in str(last)
