@@ -137,8 +137,12 @@ class ModelActivities:
                 brief = await resolve(self._store, request.brief)
                 reply = await self._ask(Role.REPORTER, brief)
                 if not _has_body(reply.content) and not request.brief.written:
-                    may_retry = activity.info().attempt < MAX_EMPTY_REPORTS
-                    raise ServiceError("the reporter wrote nothing", FailureKind.MALFORMED, retryable=may_retry)
+                    raise ServiceError(
+                        "the reporter wrote nothing",
+                        FailureKind.MALFORMED,
+                        retryable=True,
+                        max_attempts=MAX_EMPTY_REPORTS,
+                    )
                 text = await offload(self._store, full(brief.written) + reply.content)
         return ReportReply(text=text, was_cut=reply.was_cut, usage=reply.usage, notices=reply.notices)
 
