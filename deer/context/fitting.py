@@ -127,7 +127,13 @@ def _ladders(whole: _Talk, room: int, locale: str) -> Iterator[_Ladder]:
     yield _oldest(old, few_words, locale)
     if not fills_the_room:
         yield paragraphs
-    longest = max((len(message.content) for turn in latest for message in turn.messages), default=0)
+    texts = (
+        text
+        for turn in latest
+        for message in turn.messages
+        for text in (message.content, message.reasoning, *(call.arguments for call in message.calls))
+    )
+    longest = max(map(len, texts), default=0)
     yield [partial(_with_latest, latest, chars, locale) for chars in falling(longest, digests)]
     yield _oldest(old, ids, locale)
     yield _openings(whole.opening, locale, to_the_bone=True)
