@@ -16,6 +16,13 @@ _PROGRAM = "temporal"
 _UI_ABOVE_PORT = 1_000
 _LAST_PORT = 65_535
 _LOG_BYTES_KEPT = 5_000_000
+QUEUE_SETTINGS = tuple(
+    argument
+    for queue in ("transfer", "timer", "visibility")
+    for argument in ("--dynamic-config-value", f"history.{queue}ProcessorMaxPollRPS=1000")
+)
+"""The server reads each queue of its work 20 times a second by default: about one move of one run each time, so that
+from the second busy second on every move waits up to 50 ms, and runs side by side wait for each other."""
 # The server needs none of our settings: no keys in its environment, and no TEMPORAL_* that its program would obey.
 _PASSED_VARIABLES = ("HOME", "PATH", "TMPDIR", "TZ")
 
@@ -86,6 +93,7 @@ def start_server(program: Path, data_dir: Path, ports: tuple[int, int]) -> Proce
     command += ["--search-attribute", f"{RESEARCH_PHASE.name}=Keyword"]
     # Half the write time of SQLite's defaults; a killed server still loses nothing that it had acknowledged.
     command += ["--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL"]
+    command += QUEUE_SETTINGS
     command += ["--log-level", "warn", "--ui-disable-news-fetch"]
     env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     try:

@@ -8,6 +8,8 @@ from temporalio.common import SearchAttributeKey
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
+from deer.devserver.launch import QUEUE_SETTINGS
+
 PHASE = SearchAttributeKey.for_keyword("ResearchPhase")
 
 
@@ -24,6 +26,7 @@ async def start_server(binary: str) -> WorkflowEnvironment:
         search_attributes=[PHASE],
         dev_server_existing_path=binary,
         dev_server_log_level="never",
+        dev_server_extra_args=QUEUE_SETTINGS,
     )
 
 
@@ -34,5 +37,9 @@ async def start_skipping_server(binary: str) -> WorkflowEnvironment:
         search_attributes=[PHASE],
         dev_server_existing_path=binary,
         dev_server_log_level="never",
-        dev_server_extra_args=["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"],
+        dev_server_extra_args=[
+            *QUEUE_SETTINGS,
+            "--dynamic-config-value",
+            "frontend.WorkflowTimeSkippingEnabled=true",
+        ],
     )
