@@ -6,9 +6,10 @@ from typing import Any
 
 from deer.errors import InvalidInput
 from deer.models import DraftStep, PlanRules, StepType
-from deer.parsing.fields import sameness_of, shown
+from deer.parsing.fields import sameness_of, shown, text_of
 
 MAX_DEPENDENCIES = 100
+MAX_ID_CHARS = 100
 
 _NOTHING = frozenset({"", "none", "null", "n/a", "-", "[]"})
 _POSITION = re.compile(r"(?:step|task|第|步骤|任务)?[\s_#-]*(\d{1,4})\s*步?", re.IGNORECASE)
@@ -43,6 +44,25 @@ def _dependency_of(item: Any, field: str) -> int | str:
     return item.strip() if isinstance(item, str) else item
 
 
+def id_of(raw: Mapping[str, Any], field: str, rules: PlanRules) -> str | None:
+    """Which step of the plan that the writer was shown a step is; None for a new one.
+
+    A number that is nobody's id says where the step stands, under whatever name; so do all ids where no plan was shown.
+    Raises InvalidInput naming the field.
+    """
+    label = raw.get("label")
+    if isinstance(label, str) and label.strip() in rules.known_ids:
+        return label.strip()
+    value = raw.get("id")
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InvalidInput("must be a step's id such as s2, or left out for a new step", field)
+    named = text_of(str(value), field, MAX_ID_CHARS)
+    is_position = named not in rules.known_ids and _POSITION.fullmatch(named)
+    return None if is_position or not rules.known_ids else named or None
+
+
 class StepNames:
     """What the steps of a draft may be called in dependencies, those included that a limit cuts off."""
 
@@ -53,9 +73,9 @@ class StepNames:
         self._rules = rules
         for position, raw in enumerate(raw_steps, start=1):
             if isinstance(raw, Mapping):
-                label = raw.get("id") if raw.get("id") not in (None, "") else raw.get("label")
-                if isinstance(label, str | int):
-                    self._labels.setdefault(str(label), position)
+                for label in (raw.get("id"), raw.get("label")):
+                    if isinstance(label, str | int) and label != "":
+                        self._labels.setdefault(str(label), position)
                 if isinstance(title := raw.get("title"), str):
                     self._titles.setdefault(sameness_of(" ".join(title.split())), position)
 

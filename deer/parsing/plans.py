@@ -6,12 +6,11 @@ from typing import Any
 
 from deer.errors import InvalidInput
 from deer.models import MAX_TITLE_CHARS, DraftStep, PlanDraft, PlanRules, StepType
-from deer.parsing.dependencies import StepNames, dependencies_of, refuse_bad_dependencies
+from deer.parsing.dependencies import StepNames, dependencies_of, id_of, refuse_bad_dependencies
 from deer.parsing.fields import line_of, sameness_of, shown, text_of, truth_of
 from deer.parsing.plan_shapes import plan_shape, step_type_of
 
 MAX_DESCRIPTION_CHARS = 4_000
-MAX_ID_CHARS = 100
 MAX_THOUGHT_CHARS = 4_000
 """A longer thought is cut: it is shown to people, nothing is done with it."""
 
@@ -77,24 +76,15 @@ def _parse_step(raw: Any, field: str, names: StepNames, rules: PlanRules) -> Dra
     title = line_of(raw.get("title"), f"{field}.title", MAX_TITLE_CHARS)
     description = text_of(raw.get("description"), f"{field}.description", MAX_DESCRIPTION_CHARS) or title
     need_search = truth_of(raw.get("need_search"), f"{field}.need_search")
-    step_id = _step_id(raw.get("id"), f"{field}.id")
     depends_on = dependencies_of(raw.get("depends_on"), f"{field}.depends_on")
     return DraftStep(
-        id=step_id if rules.known_ids else None,  # where no plan was shown, ids are the writer's own labels
+        id=id_of(raw, f"{field}.id", rules),
         title=title,
         description=description,
         step_type=_step_type(raw, need_search, f"{field}.step_type"),
         need_search=need_search,
         depends_on=names.resolved(depends_on),
     )
-
-
-def _step_id(value: Any, field: str) -> str | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise InvalidInput("must be a step's id such as s2, or left out for a new step", field)
-    return text_of(str(value), field, MAX_ID_CHARS) or None
 
 
 def _step_type(raw: Mapping[str, Any], need_search: bool, field: str) -> StepType:
