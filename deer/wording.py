@@ -47,7 +47,9 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "shortened": "[shortened: {kept} of {chars} characters]",
         "left_out": "[left out for want of room: {what}]",
         "turns_left_out": "[The first {count} turns of this conversation are left out for want of room.]",
-        "steps_cut": "The planner wrote more steps than allowed; the last ones were cut ({change}).",
+        "steps_cut": "The plan had {count} steps, of which {allowed} are allowed; the last ones were cut.",
+        "step_repeated": "The plan had the step “{title}” more than once; it was kept once.",
+        "wait_dropped": "The step “{title}” was to wait for a step that was cut; it goes without that one.",
     },
     "zh": {
         "references": "参考来源",
@@ -92,7 +94,9 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "shortened": "［已缩短：共 {chars} 字，保留 {kept} 字］",
         "left_out": "［因篇幅所限省略：{what}］",
         "turns_left_out": "［因篇幅所限，省略了此对话最初的 {count} 轮。］",
-        "steps_cut": "计划的步骤多于允许的数目，已删去末尾的步骤（{change}）。",
+        "steps_cut": "计划写了 {count} 个步骤，最多允许 {allowed} 个，末尾的步骤已删去。",
+        "step_repeated": "计划多次写了步骤“{title}”，只保留一次。",
+        "wait_dropped": "步骤“{title}”原应等待一个已删去的步骤，现不再等待。",
     },
 }
 

@@ -270,7 +270,8 @@ class Research(OpenRun):
         rejected: tuple[RejectedReply, ...] = ()
         while self._state.has_rounds_left() and len(rejected) <= MAX_REASKS:
             brief = flow.judge_brief(self._state, workflow.now().date(), rejected)
-            request = JudgeRequest(brief=brief, rules=self._state.rules)
+            rules = self._state.rules.model_copy(update={"excess_is_cut": len(rejected) == MAX_REASKS})
+            request = JudgeRequest(brief=brief, rules=rules)
             try:
                 verdict = await self._call(ModelActivities.judge_findings, request, policies.MODEL, "judge")
             except ServiceError as error:

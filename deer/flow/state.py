@@ -179,8 +179,8 @@ class RunState(BaseModel):
         self.steps_named = max([self.steps_named, *numbers])
         self.steps = {step.id: self.steps.get(step.id, StepProgress()) for step in plan.steps}
         self.plan = plan
-        for change in draft.notices:
-            self.notice(at, word("steps_cut", self.locale, change=change))
+        for change in draft.changes:
+            self.notice(at, word(change.kind, self.locale, **change.values))
         self._tell_ignored_wishes(at, draft)
         self.hand_off(at, author, "review", f"plan revision {plan.revision}: {plan.title}")
         return plan

@@ -68,8 +68,10 @@ from deer.models.evidence import (
 )
 from deer.models.plan import (
     MAX_TITLE_CHARS,
+    ChangeKind,
     DraftStep,
     Plan,
+    PlanChange,
     PlanDraft,
     PlanRules,
     Step,
@@ -132,6 +134,7 @@ __all__ = [
     "Brief",
     "CancelRunReply",
     "CancelRunRequest",
+    "ChangeKind",
     "ChatMessage",
     "ChatReply",
     "Check",
@@ -165,6 +168,7 @@ __all__ = [
     "Page",
     "Phase",
     "Plan",
+    "PlanChange",
     "PlanDraft",
     "PlanReply",
     "PlanRequest",

@@ -192,13 +192,23 @@ async def test_never_more_steps_than_allowed(runs: Runs, scripted: ScriptedServi
     status = await run.reach(Phase.AWAITING_REVIEW)
     assert status.plan
     assert len(status.plan.steps) == 3
-    assert any("30 → 3" in notice for notice in status.notices)
+    assert "The plan had 30 steps, of which 3 are allowed; the last ones were cut." in status.notices
     refusal = await run.refusal("review", {"decision": "edit", "plan": {"title": "T", "steps": thirty}})
     assert "steps: 30 steps given, at most 3 allowed" in refusal
     await run.approve()
     status = await run.end()
     assert status.plan
     assert len(status.plan.steps) == 3
+
+
+async def test_a_title_that_is_repeated_to_the_last_is_kept_once(runs: Runs, scripted: ScriptedServices) -> None:
+    """A planner that writes one step twice in three replies has its plan shown, with the step once and a notice."""
+    scripted.scripts["planner"] = plan_of(*(research_step("subject-a1") for _ in range(3)), research_step("subject-b2"))
+    run = await runs.start("What is the value?")
+    status = await run.reach(Phase.AWAITING_REVIEW)
+    assert scripted.log.count("planner") == 3
+    assert [title for title, *_ in steps_of(status)] == ["Look at subject-a1", "Look at subject-b2"]
+    assert status.notices == ("The plan had the step “Look at subject-a1” more than once; it was kept once.",)
 
 
 async def test_a_coordinator_that_writes_the_plan_itself_hands_over(runs: Runs, scripted: ScriptedServices) -> None:

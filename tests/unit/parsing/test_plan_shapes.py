@@ -127,7 +127,7 @@ def test_numbers_that_steps_give_themselves_are_what_they_depend_on() -> None:
 
 @pytest.mark.parametrize("field", ["step", "number", "index", "step_number", "step_id", "position", "id"])
 def test_a_number_that_is_nobodys_id_says_where_a_step_stands(field: str) -> None:
-    """In a revised plan too steps may be numbered: the number is no id, whatever it is called, and an id still is one."""
+    """In a revised plan too steps may be numbered: the number is no id, whatever it is called; an id still is."""
     revised = plan(step("A", **{field: "s2"}), step("B", **{field: 2}), step("C", **{field: "step 3"}, depends_on=[2]))
     assert [(one.id, one.depends_on) for one in parse_plan(revised, SHOWN).steps] == [
         ("s2", None),
