@@ -50,6 +50,7 @@ MAX_EMPTY_REPORTS = 2
 
 _HANDOFF, _ANSWER, _ASK = "handoff_to_planner", "direct_response", "ask_clarification"
 _REVISE, _RESPOND = "revise_plan", "respond"
+_ENOUGH = "the findings are enough"
 
 
 class ModelActivities:
@@ -79,7 +80,7 @@ class ModelActivities:
             with translated():
                 brief = await resolve(self._store, request.brief)
                 reply = await self._ask(Role.PLANNER, brief)
-                text = await offload(self._store, _plan_text(reply))
+                text = await offload(self._store, parsing.answer_of(_plan_text(reply)))
         try:
             if reply.was_cut:
                 raise InvalidInput("the reply was cut off by the output limit; write a shorter plan")
@@ -124,7 +125,7 @@ class ModelActivities:
         try:
             return _verdict(reply, request)
         except InvalidInput as error:
-            text = reply.content or "; ".join(call.arguments for call in reply.calls)
+            text = parsing.answer_of(reply.content) or "; ".join(call.arguments for call in reply.calls)
             return Verdict(
                 reason="", error=str(error), reply=text[:MAX_ANSWER_CHARS], usage=reply.usage, notices=reply.notices
             )
@@ -261,22 +262,27 @@ def _plan_title(brief: PlannerBrief) -> str:
 
 
 def _verdict(reply: ChatReply, request: JudgeRequest) -> Verdict:
+    """What the judge decided. Without a call it revises the plan by a reply that is nothing but the new one."""
     for call in reply.calls:
         given = parsing.arguments_of(call)
         reason = str(given.get("reason") or "").strip()[:MAX_TOPIC_CHARS]
         if call.name == _RESPOND:
-            return Verdict(reason=reason or "the findings are enough", usage=reply.usage, notices=reply.notices)
+            return Verdict(reason=reason or _ENOUGH, usage=reply.usage, notices=reply.notices)
         if call.name == _REVISE:
-            plan = request.brief.plan
-            draft = parsing.parse_plan({"title": plan.title, "thought": reason, **given}, request.rules)
-            return Verdict(
-                reason=reason or "the findings are not enough", draft=draft, usage=reply.usage, notices=reply.notices
-            )
+            return _revision({"title": request.brief.plan.title, "thought": reason, **given}, reply, request)
     try:
-        written = parsing.plan_in(reply.content, request.brief.plan.title)
+        written = parsing.plan_that_is(reply.content, request.brief.plan.title)
     except InvalidInput:
         raise InvalidInput("the judge called neither respond nor revise_plan") from None
+    return _revision(written, reply, request)
+
+
+def _revision(written: dict[str, Any], reply: ChatReply, request: JudgeRequest) -> Verdict:
     draft = parsing.parse_plan(written, request.rules)
+    if not draft.steps:
+        return Verdict(reason=draft.thought[:MAX_TOPIC_CHARS] or _ENOUGH, usage=reply.usage, notices=reply.notices)
+    if all(step.id in request.rules.finished_ids for step in draft.steps):
+        raise InvalidInput("every one of them has ended; add the steps that are missing, or call respond", "steps")
     reason = draft.thought[:MAX_TOPIC_CHARS] or "the findings are not enough"
     return Verdict(reason=reason, draft=draft, usage=reply.usage, notices=reply.notices)
 

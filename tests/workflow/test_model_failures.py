@@ -1,5 +1,7 @@
 """What models and their endpoints do wrong on the wire, through whole runs."""
 
+import re
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -29,8 +31,10 @@ async def own_runs(
 
 
 async def everything_said(run: Run) -> str:
-    """Status, progress and histories of a run, in one text."""
-    seen = [history async for _, history in run.histories()]
+    """Status, progress and histories of a run with all that is packed in them, in one text."""
+    histories = [history async for _, history in run.histories()]
+    packed = [b64decode(data) for history in histories for data in re.findall(r'"data": ?"([^"]+)"', history)]
+    seen = [*histories, *(data.decode("utf-8", "replace") for data in packed)]
     return "\n".join([*seen, (await run.status()).model_dump_json(), (await run.progress()).model_dump_json()])
 
 
@@ -196,6 +200,23 @@ async def test_thoughts_in_tags_reach_no_reader(runs: Runs, scripted: ScriptedSe
     assert status.plan
     assert status.plan.steps[0].finding == "It is ten percent."
     assert status.report
+    assert THOUGHT not in await everything_said(run)
+
+
+@pytest.mark.parametrize("thoughts", [f"<think>{THOUGHT}", f"Well.\n<think>\n{THOUGHT} {{}}"])
+async def test_thoughts_that_never_close_reach_no_reader(runs: Runs, scripted: ScriptedServices, thoughts: str) -> None:
+    """A run that fails on them keeps of the planner's reply what is no thought; no other role's are told either."""
+    scripted.scripts["planner"] = thoughts
+    failed = await runs.start("What is the value?")
+    status = await failed.end()
+    assert status.phase is Phase.FAILED
+    assert any(notice.startswith("the planner's last reply") for notice in status.notices)
+    assert THOUGHT not in await everything_said(failed)
+    assert THOUGHT not in scripted.log.text("planner")
+    scripted.scripts["planner"] = [thoughts, plan_of(research_step("subject-a1"), thought=thoughts)]
+    scripted.scripts["judge"] = scripted.scripts["reporter"] = scripted.scripts["researcher"] = thoughts
+    run = await runs.start("And the other value?", auto_accept=True, max_rounds=2)
+    assert (await run.end()).phase is Phase.COMPLETED_WITH_GAPS
     assert THOUGHT not in await everything_said(run)
 
 

@@ -238,6 +238,39 @@ async def test_a_judges_plan_is_read_like_a_planners(runs: Runs, scripted: Scrip
     assert [step.id for step in status.plan.steps] == ["s1", "s2", "s3"]
 
 
+QUOTED = json.dumps({"steps": [research_step("subject-r2")], "thought": "the plan as it was"})
+NO_REVISION = {
+    "a quotation": (f"The findings answer the question. The plan was: {QUOTED}", "neither respond nor revise_plan"),
+    "a fence in prose": (f"Rejected idea:\n```json\n{QUOTED}\n```\nIt is enough.", "neither respond nor revise_plan"),
+    "a draft in thoughts": (f"<think>Perhaps {QUOTED}?</think>\nIt is enough.", "neither respond nor revise_plan"),
+    "the plan that was carried out": (
+        call_tool("revise_plan", steps=[{**research_step("subject-a1"), "id": "s1"}], reason="as it was"),
+        "steps: every one of them has ended",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "complaint"), NO_REVISION.values(), ids=NO_REVISION)
+async def test_a_judge_that_quotes_a_plan_does_not_revise_it(
+    runs: Runs, scripted: ScriptedServices, reply: Any, complaint: str
+) -> None:
+    """A plan among words, or one whose steps have all ended, starts no round: the judge is told, and asked again."""
+    scripted.scripts["judge"] = [reply, call_tool("respond", reason="enough")]
+    status = await runs.complete("What is the value?", max_rounds=2)
+    assert (status.phase, status.round) == (Phase.COMPLETED, 1)
+    _, second = scripted.log.calls("judge")
+    assert complaint in second.text
+
+
+async def test_a_judge_may_say_in_json_that_it_is_enough(runs: Runs, scripted: ScriptedServices) -> None:
+    """A reply that is a plan without steps, as enough is known, ends the research without asking again."""
+    scripted.scripts["judge"] = json.dumps({"has_enough_context": True, "thought": "all is there", "steps": []})
+    status = await runs.complete("What is the value?", max_rounds=2)
+    assert (status.phase, status.round) == (Phase.COMPLETED, 1)
+    assert scripted.log.count("judge") == 1
+    assert any(handoff.reason == "all is there" for handoff in status.handoffs)
+
+
 async def test_a_judge_whose_arguments_are_broken_is_asked_again(runs: Runs, scripted: ScriptedServices) -> None:
     """Arguments of a tool call that are not JSON are not guessed at: the judge is told, and answers again."""
     broken = ToolCalls((ToolCall("revise_plan", "{'steps': [{'title': 'A'}], 'reason': 'more'}"),))
