@@ -24,6 +24,7 @@ from deer.models import (
     PlanReply,
     PlanRequest,
     RawToolCall,
+    ReporterBrief,
     ReportReply,
     ReportRequest,
     Role,
@@ -137,7 +138,7 @@ class ModelActivities:
             with translated():
                 brief = await resolve(self._store, request.brief)
                 reply = await self._ask(Role.REPORTER, brief)
-                if not _has_body(reply.content) and not request.brief.written:
+                if reply.says_nothing and not request.brief.written:
                     raise ServiceError(
                         "the reporter wrote nothing",
                         FailureKind.MALFORMED,
@@ -159,13 +160,18 @@ class ModelActivities:
                 must_call_tool=bool(tools),
                 output=output_for(brief),
                 thinks_deeply=isinstance(brief, PlannerBrief) and brief.thinks_deeply,
+                may_be_empty=isinstance(brief, ReporterBrief) and bool(brief.written),
             )
         )
 
     async def _complete(self, request: ChatRequest) -> ChatReply:
         info = activity.info()
         attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0
-        counted = {"attempt": info.attempt, "attempts": max(attempts, info.attempt)}
+        counted = {
+            "call": f"{info.workflow_run_id}/{info.activity_id}",
+            "attempt": info.attempt,
+            "attempts": max(attempts, info.attempt),
+        }
         return await self._model.complete(request.model_copy(update=counted))
 
     async def _conversation(self, request: TurnRequest) -> tuple[ChatMessage, ...]:
@@ -302,8 +308,3 @@ def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, .
 def _move(reply: ChatReply, calls: tuple[RawToolCall, ...]) -> ChatMessage:
     """An agent's move as the next request repeats it."""
     return ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls, reasoning=reply.reasoning)
-
-
-def _has_body(report: str) -> bool:
-    """Whether a report has more than headings."""
-    return any(line.strip() and not line.lstrip().startswith("#") for line in report.splitlines())

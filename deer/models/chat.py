@@ -69,3 +69,9 @@ class ChatReply(Model):
     usage_is_estimated: bool = False
     model: str = ""
     notices: tuple[str, ...] = ()
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it calls no tool and has no text, or nothing but headings."""
+        lines = (line.strip() for line in self.content.splitlines())
+        return not self.calls and all(line.startswith("#") for line in lines if line)

@@ -77,6 +77,15 @@ async def test_a_refused_key_is_passed_over_in_the_same_attempt(runs_on_two: Run
     assert all("refused the key (HTTP 401)" in notice for notice in status.notices)
 
 
+async def test_an_empty_report_is_written_by_the_next_model(runs_on_two: Runs, scripted: ScriptedServices) -> None:
+    """A report without a body twice is the second model's to write; the findings are not joined instead."""
+    answers_instead(scripted, "reporter", big="# Report")
+    status = await runs_on_two.complete()
+    assert status.phase is Phase.COMPLETED
+    assert asked(scripted, "reporter") == ["big", "big", "small"]
+    assert [notice.split(" in place")[0] for notice in status.notices] == ["The model small answered the reporter"]
+
+
 async def test_only_when_all_models_refuse_a_person_is_needed(runs_on_two: Runs, scripted: ScriptedServices) -> None:
     """The run holds with both reasons in one line, and goes on when one of them is mended."""
     spent = Failure(429, {"error": {"message": "Quota exceeded.", "code": "insufficient_quota"}})
