@@ -307,4 +307,10 @@ def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, .
 
 def _move(reply: ChatReply, calls: tuple[RawToolCall, ...]) -> ChatMessage:
     """An agent's move as the next request repeats it."""
-    return ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls, reasoning=reply.reasoning)
+    return ChatMessage(
+        speaker=Speaker.ASSISTANT,
+        content=reply.content,
+        calls=calls,
+        reasoning=reply.reasoning,
+        sealed=reply.sealed if calls else None,
+    )

@@ -52,6 +52,7 @@ from deer.models.chat import (
     ChatReply,
     OutputSchema,
     RawToolCall,
+    SealedThoughts,
     Speaker,
     ToolSpec,
 )
@@ -193,6 +194,7 @@ __all__ = [
     "RunUsage",
     "SaveRunReply",
     "SaveRunRequest",
+    "SealedThoughts",
     "SearchReply",
     "SearchRequest",
     "Source",

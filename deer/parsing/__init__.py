@@ -8,6 +8,7 @@ from deer.parsing.fields import first_error
 from deer.parsing.locales import sane_locale
 from deer.parsing.plans import parse_plan
 from deer.parsing.replies import json_object, plan_in, plan_that_is
+from deer.parsing.storable import storable
 from deer.parsing.thoughts import answer_of
 from deer.parsing.tool_calls import (
     MAX_CLAIM_CHARS,
@@ -32,4 +33,5 @@ __all__ = [
     "plan_in",
     "plan_that_is",
     "sane_locale",
+    "storable",
 ]

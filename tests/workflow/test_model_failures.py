@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -172,6 +172,61 @@ async def test_reasoning_is_sent_back_in_the_loop_and_shown_nowhere(runs: Runs, 
     assert scripted.log.calls("researcher")[-1].rounds == 2
     assert THOUGHT not in await everything_said(run)
     assert THOUGHT not in scripted.log.text("reporter") + scripted.log.text("analyst")
+
+
+SIGNATURE = "EsignatureOf/thoughts+that=nobody reads"
+SIGNED = {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
+DETAILS = [
+    {"type": "reasoning.text", "text": f"{THOUGHT} at length", "index": 0, "signature": SIGNATURE},
+    {"type": "reasoning.encrypted", "data": "c2VjcmV0", "index": 1, "id": "r1"},
+]
+
+
+def with_signed_calls(usual: Answer) -> Answer:
+    """The usual calls as Gemini streams them: the first one carries a signature."""
+    assert isinstance(usual, ToolCalls)
+    pieces = [{"index": at, **call.encoded(), **(SIGNED if at == 0 else {})} for at, call in enumerate(usual.calls)]
+    return Stream(tuple({"tool_calls": [piece]} for piece in pieces), "tool_calls")
+
+
+def with_details(usual: Answer) -> Answer:
+    """The usual calls as OpenRouter streams them: behind what the model thought, in pieces."""
+    assert isinstance(usual, ToolCalls)
+    begun, ended = {**DETAILS[0], "text": THOUGHT, "signature": None}, {**DETAILS[0], "text": " at length"}
+    thoughts = tuple({"reasoning": "hm", "reasoning_details": [piece]} for piece in (begun, ended, DETAILS[1]))
+    calls = ({"tool_calls": [{"index": at, **call.encoded()}]} for at, call in enumerate(usual.calls))
+    return Stream((*thoughts, *calls), "tool_calls")
+
+
+def is_signed(message: Json) -> bool:
+    """Whether the first call of a message has its signature back."""
+    return bool(message["tool_calls"][0].get("extra_content") == SIGNED["extra_content"])
+
+
+@pytest.mark.parametrize(
+    ("sealing", "is_sealed"),
+    [(with_signed_calls, is_signed), (with_details, lambda message: message.get("reasoning_details") == DETAILS)],
+)
+async def test_sealed_thoughts_go_back_unchanged_and_are_shown_nowhere(
+    runs: Runs, scripted: ScriptedServices, sealing: Callable[[Answer], Answer], is_sealed: Callable[[Json], bool]
+) -> None:
+    """Endpoints that refuse results without what they sealed (Gemini, OpenRouter) have it with every later turn."""
+
+    def insists(call: Call) -> Answer:
+        moves = [message for message in call.messages if message["role"] == "assistant"]
+        if not all(map(is_sealed, moves)):
+            return Failure(400, {"error": {"message": "The thoughts behind the calls are gone"}})
+        return sealing(researcher(call))
+
+    scripted.scripts["researcher"] = insists
+    run = await runs.start(auto_accept=True)
+    status = await run.end()
+    assert status.phase is Phase.COMPLETED
+    assert all(call.was_answered for call in scripted.log.calls("researcher"))
+    assert scripted.log.calls("researcher")[-1].rounds == 2
+    said = await everything_said(run) + scripted.log.text("reporter") + scripted.log.text("analyst")
+    assert THOUGHT not in said
+    assert SIGNATURE not in said
 
 
 async def test_an_endpoint_that_refuses_reasoning_is_asked_without_it(
