@@ -175,7 +175,7 @@ class OpenRun:
 
     @review.validator
     def _check_review(self, value: Any = None) -> None:
-        self._check_update(lambda: self._state.check_review(messages.parse_review(value)))
+        self._check_update(lambda: flow.check_review(self._state, messages.parse_review(value)))
 
     @workflow.update(name="answer", description="Answer a question of the coordinator: text or {text}.")
     def answer_now(self, value: Any = None) -> str:
@@ -260,7 +260,7 @@ class OpenRun:
             workflow.logger.info("step %s ended before it could be told: %s", child.id, error)
 
     def _take_review(self, review: messages.Review) -> str:
-        return self._state.take_review(workflow.now(), review)
+        return flow.take_review(self._state, workflow.now(), review)
 
     def _take_answer(self, answer: messages.Answer) -> str:
         return flow.take_answer(self._state, workflow.now(), answer)

@@ -203,7 +203,7 @@ class Research(OpenRun):
     async def _pass_deadline(self) -> None:
         """Nobody answered in time: follow the policy of the request."""
         if self._request.review_deadline_policy is DeadlinePolicy.ACCEPT:
-            self._state.accept_unanswered(workflow.now())
+            flow.accept_unanswered(self._state, workflow.now())
             return
         self._state.close_review()
         self._cancel_reason = "nobody reviewed the plan before its deadline"

@@ -12,6 +12,7 @@ from deer.flow.coordination import check_answer, open_question, take_answer, tak
 from deer.flow.holds import check_control, check_step_report, hold, take_control, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
+from deer.flow.reviews import accept_unanswered, check_review, take_review
 from deer.flow.spending import spending_section
 from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
@@ -21,9 +22,11 @@ __all__ = [
     "ReviewState",
     "RunState",
     "StepProgress",
+    "accept_unanswered",
     "can_search",
     "check_answer",
     "check_control",
+    "check_review",
     "check_step_report",
     "coordinator_brief",
     "finding_briefs",
@@ -44,5 +47,6 @@ __all__ = [
     "take_answer",
     "take_control",
     "take_decision",
+    "take_review",
     "take_step_report",
 ]

@@ -5,10 +5,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, Field
 
-from deer.errors import Refused
 from deer.evidence import SourceRegister
 from deer.flow.plans import plan_from_draft, ready_steps
-from deer.messages import Decision, Review
 from deer.models import (
     CheckedClaim,
     Clarification,
@@ -32,7 +30,6 @@ from deer.models import (
     StoredText,
     Usage,
 )
-from deer.parsing import parse_plan
 from deer.wording import guessed_locale, word
 
 MAX_ENTRIES = 500
@@ -202,45 +199,6 @@ class RunState(BaseModel):
         """From now on a review is refused."""
         self.reviewable = False
 
-    def check_review(self, review: Review) -> PlanDraft | None:
-        """Whether a review fits the run now; returns the draft of an edit by plan.
-
-        Raises Refused or InvalidInput with the reason; nothing changes.
-        """
-        if self.phase.is_end:
-            raise Refused(f"the run has already finished ({self.phase})")
-        if not self.reviewable or self.plan is None:
-            raise Refused("no plan is waiting for review" if self.plan else "there is no plan to review yet")
-        if self.review is not ReviewState.WAITING:
-            raise Refused(f"revision {self.plan.revision} has been answered already")
-        if review.revision is not None and review.revision != self.plan.revision:
-            raise Refused(f"revision {review.revision} is not the waiting one; that is {self.plan.revision}")
-        if review.decision is Decision.APPROVE:
-            return None
-        if self.edits >= self.request.max_edits:
-            raise Refused(f"all {self.request.max_edits} edits of this run are used; approve the plan or cancel")
-        return parse_plan(review.plan, self.rules) if review.plan is not None else None
-
-    def take_review(self, at: datetime, review: Review) -> str:
-        """Act on a review; returns what it did in plain words. Raises as `check_review`."""
-        draft = self.check_review(review)
-        reviewer = review.reviewer or "person"
-        if review.decision is Decision.APPROVE:
-            self.review = ReviewState.APPROVED
-            self.enter(Phase.RESEARCHING)  # at once, so that nobody is told of a wait that is over
-            self.hand_off(at, reviewer, "research team", f"approved revision {self.revisions}")
-            return f"revision {self.revisions} is approved"
-        self.edits += 1
-        if draft is not None:
-            self.propose(at, draft, reviewer)
-            return f"the plan is now revision {self.revisions}"
-        self.feedback = (*self.feedback, (review.feedback or "").strip())
-        self.review = ReviewState.REPLANNING
-        self.close_review()  # the new plan has been seen by nobody before it is shown
-        self.enter(Phase.PLANNING)
-        self.hand_off(at, reviewer, "planner", f"asked for changes: {self.feedback[-1]}"[:MAX_ENTRY_CHARS])
-        return "the planner writes a new plan"
-
     def is_answered(self) -> bool:
         """Whether the waiting plan was approved or sent back."""
         return self.review is not ReviewState.WAITING
@@ -252,11 +210,6 @@ class RunState(BaseModel):
     def wants_new_plan(self) -> bool:
         """Whether the plan was sent back to the planner."""
         return self.review is ReviewState.REPLANNING
-
-    def accept_unanswered(self, at: datetime) -> None:
-        """The deadline passed, and the request says that this accepts the plan."""
-        self.review = ReviewState.APPROVED
-        self.hand_off(at, "review", "research team", "accepted: nobody answered before the deadline")
 
     # Steps
 

@@ -7,7 +7,7 @@ import pytest
 
 from deer import flow
 from deer.errors import InvalidInput, Refused
-from deer.flow import RunState
+from deer.flow import RunState, take_review
 from deer.messages import Control, ControlAction, Decision, Review, StepReport
 from deer.models import (
     DraftStep,
@@ -76,8 +76,8 @@ def test_research_is_independent_and_the_rest_depends_on_all_before() -> None:
 def test_ids_are_never_used_again() -> None:
     """A step that a person drops takes its id with it; a new one gets the next number."""
     state = planned(drafted("A"), drafted("B"))
-    state.take_review(NOW, edit(plan={"title": "T", "steps": [{"id": "s1", "title": "A"}, {"title": "New"}]}))
-    state.take_review(NOW, edit(plan={"title": "T", "steps": [{"title": "Newer"}]}))
+    take_review(state, NOW, edit(plan={"title": "T", "steps": [{"id": "s1", "title": "A"}, {"title": "New"}]}))
+    take_review(state, NOW, edit(plan={"title": "T", "steps": [{"title": "Newer"}]}))
     assert state.plan is not None
     assert [s.id for s in state.plan.steps] == ["s4"]
     assert state.plan.revision == 3
@@ -137,36 +137,36 @@ def test_a_review_of_another_revision_is_refused(review: Review, said: str) -> N
     state = planned(drafted("A"))
     before = state.model_copy(deep=True)
     with pytest.raises(Refused, match=said):
-        state.take_review(NOW, review)
+        take_review(state, NOW, review)
     assert state == before
 
 
 def test_a_review_is_taken_only_while_a_plan_waits() -> None:
     """Before there is a plan, after it was answered, and after the end, the reason says which it is."""
     with pytest.raises(Refused, match="no plan to review yet"):
-        begun().take_review(NOW, approve())
+        take_review(begun(), NOW, approve())
     state = planned(drafted("A"))
-    state.take_review(NOW, approve(reviewer="ada"))
+    take_review(state, NOW, approve(reviewer="ada"))
     assert state.phase is Phase.RESEARCHING
     assert (state.handoffs[-1].sender, state.handoffs[-1].reason) == ("ada", "approved revision 1")
     with pytest.raises(Refused, match="answered already"):
-        state.take_review(NOW, approve())
+        take_review(state, NOW, approve())
     state.begin_round(NOW)
     with pytest.raises(Refused, match="no plan is waiting"):
-        state.take_review(NOW, approve())
+        take_review(state, NOW, approve())
     state.end(NOW, Phase.COMPLETED, None)
     with pytest.raises(Refused, match=r"already finished \(completed\)"):
-        state.take_review(NOW, approve())
+        take_review(state, NOW, approve())
 
 
 def test_an_edit_by_words_goes_back_to_the_planner_with_all_that_was_said() -> None:
     """Feedback adds up, and the run is at once in `planning`, so that nobody waits for the old plan."""
     state = planned(drafted("A"))
-    state.take_review(NOW, edit(feedback=" costs too "))
+    take_review(state, NOW, edit(feedback=" costs too "))
     assert (state.phase, state.wants_new_plan()) == (Phase.PLANNING, True)
     state.propose(NOW, PlanDraft(title="T2", steps=(drafted("B"),)), "planner")
     state.open_review()
-    state.take_review(NOW, edit(feedback="and noise"))
+    take_review(state, NOW, edit(feedback="and noise"))
     brief = flow.planner_brief(state, NOW.date(), ())
     assert brief.feedback == ("costs too", "and noise")
     assert brief.earlier_plan == state.plan
@@ -175,24 +175,24 @@ def test_an_edit_by_words_goes_back_to_the_planner_with_all_that_was_said() -> N
 def test_edits_are_limited_and_approval_is_not() -> None:
     """After the last edit a person can still approve."""
     state = planned(drafted("A"), max_edits=1)
-    state.take_review(NOW, edit(plan={"title": "T", "steps": [{"title": "B"}]}))
+    take_review(state, NOW, edit(plan={"title": "T", "steps": [{"title": "B"}]}))
     with pytest.raises(Refused, match="all 1 edits of this run are used; approve the plan or cancel"):
-        state.take_review(NOW, edit(feedback="more"))
-    assert state.take_review(NOW, approve()) == "revision 2 is approved"
+        take_review(state, NOW, edit(feedback="more"))
+    assert take_review(state, NOW, approve()) == "revision 2 is approved"
 
 
 def test_an_invalid_plan_is_refused_and_the_old_one_kept() -> None:
     """A person's plan is held to the rules of every plan."""
     state = planned(drafted("A"))
     with pytest.raises(InvalidInput, match="steps: a plan needs at least one step"):
-        state.take_review(NOW, edit(plan={"title": "T", "steps": []}))
+        take_review(state, NOW, edit(plan={"title": "T", "steps": []}))
     assert (state.revisions, state.edits) == (1, 0)
 
 
 def test_a_hold_restores_the_phase_before_it() -> None:
     """Holds of several steps make one wait; with the last released the run goes on where it was."""
     state = planned(drafted("A"), drafted("B"))
-    state.take_review(NOW, approve())
+    take_review(state, NOW, approve())
     state.start_ready_steps()
     for step_id in ("s1", "s2"):
         flow.take_step_report(state, NOW, StepReport(step_id=step_id, held="the key was refused"))
@@ -207,7 +207,7 @@ def test_a_hold_restores_the_phase_before_it() -> None:
 def test_a_hold_ends_with_its_step() -> None:
     """A held step that is cancelled takes its hold with it."""
     state = planned(drafted("A"), drafted("B"))
-    state.take_review(NOW, approve())
+    take_review(state, NOW, approve())
     state.start_ready_steps()
     flow.take_step_report(state, NOW, StepReport(step_id="s1", held="no quota", number=1))
     state.end_step(NOW, "s1", StepOutcome(status=StepStatus.SKIPPED, reason="it was cancelled"))
@@ -217,7 +217,7 @@ def test_a_hold_ends_with_its_step() -> None:
 def test_a_report_that_was_overtaken_is_void() -> None:
     """A hold that is taken over after the release that followed it holds nobody."""
     state = planned(drafted("A"))
-    state.take_review(NOW, approve())
+    take_review(state, NOW, approve())
     state.start_ready_steps()
     flow.take_step_report(state, NOW, StepReport(step_id="s1", held=None, number=2))
     flow.take_step_report(state, NOW, StepReport(step_id="s1", held="late", number=1))
@@ -366,7 +366,7 @@ def test_the_picture_escapes_what_others_wrote() -> None:
 def test_the_state_survives_a_round_trip() -> None:
     """A run can continue with its state as JSON: nothing of it lives outside."""
     state = planned(drafted("A"))
-    state.take_review(NOW, approve())
+    take_review(state, NOW, approve())
     state.start_ready_steps()
     assert RunState.model_validate_json(state.model_dump_json()) == state
 
