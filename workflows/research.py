@@ -63,6 +63,7 @@ class Research(OpenRun):
         """State that message handlers need, which may run before `run`."""
         super().__init__(request)
         self._draft: StoredText = ""
+        self._team: list[asyncio.Task[None]] = []
         self._cancel_reason = "cancelled by a person"
 
     @workflow.run
@@ -179,7 +180,7 @@ class Research(OpenRun):
         if self._request.auto_accept:
             self._state.hand_off(workflow.now(), "review", "research team", "accepted automatically, as asked")
             return
-        while not self._state.is_approved():
+        while not self._state.is_approved() and not self._state.finishing:
             shown = self._state.revisions
             await self._save_as(Phase.AWAITING_REVIEW, None)
             self._state.open_review()
@@ -190,10 +191,10 @@ class Research(OpenRun):
                 await self._plan()
 
     async def _wait_for_review(self, shown: int) -> None:
-        """Wait until the revision that was shown is answered, replaced, or past its deadline."""
+        """Wait until the revision that was shown is answered, replaced, past its deadline, or no longer needed."""
         try:
             await workflow.wait_condition(
-                lambda: self._state.is_answered() or self._state.revisions != shown,
+                lambda: self._state.is_answered() or self._state.revisions != shown or self._state.finishing,
                 timeout=self._request.review_deadline,
                 timeout_summary="review deadline",
             )
@@ -216,23 +217,27 @@ class Research(OpenRun):
         """Run the steps as their dependencies allow, several at once, each in its own workflow."""
         self._state.begin_round(workflow.now())
         self._enter(Phase.RESEARCHING)
-        running: list[asyncio.Task[None]] = []
         try:
-            while True:
-                running += [asyncio.create_task(self._run_step(step)) for step in self._state.start_ready_steps()]
-                if not running:
-                    self._state.fail_unreachable_steps(workflow.now())
+            while self._state.has_steps_to_do():
+                self._team += [asyncio.create_task(self._run_step(step)) for step in self._state.start_ready_steps()]
+                if not self._team and not self._state.paused:
+                    self._state.settle_waiting_steps(workflow.now())
                     return
                 self._show()
-                done, _ = await workflow.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    running.remove(task)
+                await workflow.wait_condition(self._team_has_news)
+                for task in [task for task in self._team if task.done()]:
+                    self._team.remove(task)
                     task.result()
         finally:
-            for task in running:
+            for task in self._team:
                 task.cancel()
-            if running:
-                await workflow.wait(running)
+            if self._team:
+                await workflow.wait(self._team)
+
+    def _team_has_news(self) -> bool:
+        """Whether a step has ended, may begin, or is no longer waited for."""
+        has_ended = any(task.done() for task in self._team)
+        return has_ended or bool(self._state.ready_steps()) or not self._state.has_steps_to_do()
 
     async def _run_step(self, step: PlannedStep) -> None:
         if step.step_type is StepType.PROCESSING:
@@ -252,6 +257,7 @@ class Research(OpenRun):
                 execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
             )
             self._children[step.id] = child
+            await self._catch_up(step.id)
             outcome = await child
         except ChildWorkflowError as error:
             if workflow.cancellation_reason() is not None:

@@ -8,17 +8,20 @@ from deer.flow.briefs import (
     reporter_brief,
     step_brief,
 )
+from deer.flow.controls import Orders, check_control, take_control
 from deer.flow.coordination import check_answer, open_question, take_answer, take_decision
-from deer.flow.holds import check_control, check_step_report, hold, take_control, take_step_report
+from deer.flow.holds import check_step_report, hold, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
 from deer.flow.reviews import accept_unanswered, check_review, take_review
 from deer.flow.spending import spending_section
-from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
+from deer.flow.state import MAX_ENTRY_CHARS, PAUSE_REASON, ReviewState, RunState, StepProgress
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
 __all__ = [
     "MAX_ENTRY_CHARS",
+    "PAUSE_REASON",
+    "Orders",
     "ReviewState",
     "RunState",
     "StepProgress",

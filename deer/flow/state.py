@@ -6,7 +6,7 @@ from enum import StrEnum
 from pydantic import BaseModel, Field
 
 from deer.evidence import SourceRegister
-from deer.flow.plans import plan_from_draft, ready_steps
+from deer.flow.plans import ENDED, plan_from_draft, ready_steps
 from deer.models import (
     CheckedClaim,
     Clarification,
@@ -36,19 +36,25 @@ MAX_ENTRIES = 500
 """Lines of live progress that a run keeps; older ones are dropped."""
 
 MAX_ENTRY_CHARS = 300
+PAUSE_REASON = "a person paused the run; resume lets it go on"
 MAX_NOTICE_CHARS = 1_000
 MAX_NOTICES = 200
 """Whoever sends refused messages again and again must not fill the status object."""
 
 
 class StepProgress(BaseModel):
-    """How far a step has come. `attempt` counts its child workflows from 1."""
+    """How far a step has come. `attempt` counts its child workflows from 1.
+
+    `skip_asked`: a person wants to do without it. `was_cut_short`: its finding is what it had when it was told to end.
+    """
 
     status: StepStatus = StepStatus.PENDING
     attempt: int = 0
     finding: Finding | None = None
     claims: tuple[CheckedClaim, ...] = ()
     reason: str | None = None
+    skip_asked: bool = False
+    was_cut_short: bool = False
 
 
 class ReviewState(StrEnum):
@@ -88,7 +94,13 @@ class RunState(BaseModel):
     """Whether something other than a step is missing: a later plan failed, or no model wrote the report."""
     held: dict[str, str] = {}
     """Why the run is held, by step id; the empty id is the run itself."""
-    held_phase: Phase | None = None
+    paused: bool = False
+    """Whether a person asked that nothing new begins."""
+    finish_requests: int = 0
+    """How often a person asked for the report on what is known by then."""
+    phase_beneath: Phase | None = None
+    """While the run is paused or held: the phase that comes back, or is entered, when that ends."""
+    reason_beneath: str | None = None
     reports_seen: dict[str, int] = {}
     """Number of the latest report of each step; one that arrives after a later one is void."""
     handoffs: tuple[HandOff, ...] = ()
@@ -133,12 +145,35 @@ class RunState(BaseModel):
         if role is not None and usage != Usage():
             self.spent_by[role] = self.spent_by.get(role, Usage()) + usage
 
-    def enter(self, phase: Phase) -> None:
-        """Go into a phase; while the run is held, it is the phase that comes after the hold."""
-        if self.held:
-            self.held_phase = phase
+    def enter(self, phase: Phase, reason: str | None = None) -> None:
+        """Go into a phase; while the run is paused or held, it is the phase that comes after that."""
+        if self.phase_beneath is None:
+            self.phase, self.reason = phase, reason
         else:
-            self.phase, self.reason = phase, None
+            self.phase_beneath, self.reason_beneath = phase, reason
+
+    @property
+    def finishing(self) -> bool:
+        """Whether nothing is done any more but the report on what is known."""
+        return self.finish_requests > 0
+
+    @property
+    def station(self) -> Phase:
+        """Where the run is in its story, whether or not it is paused or held there."""
+        return self.phase_beneath or self.phase
+
+    def surface(self) -> None:
+        """Show what the run waits for above its station: a person's pause, a call's hold, or nothing any more."""
+        if not self.paused and not self.held:
+            if self.phase_beneath is not None:
+                self.phase, self.reason = self.phase_beneath, self.reason_beneath
+                self.phase_beneath = self.reason_beneath = None
+            return
+        if self.phase_beneath is None:
+            self.phase_beneath, self.reason_beneath = self.phase, self.reason
+        self.phase = Phase.PAUSED if self.paused else Phase.NEEDS_ATTENTION
+        reasons = [*([PAUSE_REASON] if self.paused else []), *self.held.values()]
+        self.reason = "; ".join(dict.fromkeys(reasons))
 
     def take_background(self, at: datetime, reply: SearchReply) -> None:
         """Register what the background search brought."""
@@ -221,30 +256,47 @@ class RunState(BaseModel):
 
     def has_rounds_left(self) -> bool:
         """Whether another plan may be carried out."""
-        return self.round < self.request.max_rounds
+        return self.round < self.request.max_rounds and not self.finishing
 
-    def start_ready_steps(self) -> tuple[Step, ...]:
-        """Mark the steps that may start now as running, and return them."""
-        if self.plan is None:
+    def has_steps_to_do(self) -> bool:
+        """Whether a step is at work or waits to be."""
+        return any(progress.status not in ENDED for progress in self.steps.values())
+
+    def ready_steps(self) -> tuple[Step, ...]:
+        """The steps that may start now."""
+        if self.plan is None or self.paused or self.finishing:
             return ()
         statuses = {step_id: progress.status for step_id, progress in self.steps.items()}
         running = sum(status is StepStatus.RUNNING for status in statuses.values())
-        ready = ready_steps(self.plan, statuses, self.request.max_parallel_steps - running)
+        return ready_steps(self.plan, statuses, self.request.max_parallel_steps - running)
+
+    def start_ready_steps(self) -> tuple[Step, ...]:
+        """Mark the steps that may start now as running, and return them."""
+        ready = self.ready_steps()
         for step in ready:
-            progress = self.steps[step.id]
-            progress.status, progress.reason, progress.attempt = StepStatus.RUNNING, None, progress.attempt + 1
+            attempt = self.steps[step.id].attempt + 1
+            self.steps[step.id] = StepProgress(status=StepStatus.RUNNING, attempt=attempt)
         return ready
+
+    def leave_out(self, at: datetime, reason: str) -> None:
+        """No step that waits will be begun."""
+        for step_id, progress in self.steps.items():
+            if progress.status is StepStatus.PENDING:
+                self.end_step(at, step_id, StepOutcome(status=StepStatus.SKIPPED, reason=reason))
 
     def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
         """Take over what a step brought but its spending, its sources under the ids that the run knows them by."""
         self.sources.merge(outcome.sources)
         progress = self.steps[step_id]
         progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
+        progress.was_cut_short = outcome.was_cut_short
+        if progress.skip_asked and outcome.status is StepStatus.SKIPPED:
+            progress.reason = word("skipped_on_request", self.locale)
         progress.claims = tuple(self._under_first_id(claim) for claim in outcome.claims)
         for text in outcome.notices:
             self.notice(at, text)
         self.release(step_id)
-        said = [str(outcome.status), self._titles()[step_id], *([outcome.reason] if outcome.reason else [])]
+        said = [str(outcome.status), self._titles()[step_id], *([progress.reason] if progress.reason else [])]
         self.hand_off(at, step_id, "research team", ": ".join(said)[:MAX_ENTRY_CHARS])
 
     def _under_first_id(self, claim: CheckedClaim) -> CheckedClaim:
@@ -254,8 +306,11 @@ class RunState(BaseModel):
     def _titles(self) -> dict[str, str]:
         return {step.id: step.title for step in (self.plan.steps if self.plan else ())}
 
-    def fail_unreachable_steps(self, at: datetime) -> None:
-        """Nothing runs and nothing can start: what is left waits for steps that will never end."""
+    def settle_waiting_steps(self, at: datetime) -> None:
+        """Nothing runs and nothing can start: what still waits is left out, or waits for steps that never end."""
+        if self.finishing:
+            self.leave_out(at, word("finished_early", self.locale))
+            return
         for step_id, progress in self.steps.items():
             if progress.status is StepStatus.PENDING:
                 outcome = StepOutcome(status=StepStatus.FAILED, reason="the steps that it depends on never end")
@@ -264,8 +319,7 @@ class RunState(BaseModel):
     def release(self, step_id: str) -> None:
         """A hold is over; with the last one the phase before comes back. The empty id is the run itself."""
         self.held.pop(step_id, None)
-        if not self.held and self.held_phase is not None:
-            self.phase, self.held_phase, self.reason = self.held_phase, None, None
+        self.surface()
 
     # Evidence and report
 
@@ -303,9 +357,11 @@ class RunState(BaseModel):
         titles = self._titles()
         keys = {StepStatus.FAILED: "step_failed", StepStatus.SKIPPED: "step_skipped"}
         return tuple(
-            word(keys[progress.status], self.locale, title=titles[step_id], reason=progress.reason)
+            word(
+                keys.get(progress.status, "step_cut_short"), self.locale, title=titles[step_id], reason=progress.reason
+            )
             for step_id, progress in self.steps.items()
-            if progress.status in keys
+            if progress.status in keys or progress.was_cut_short
         )
 
     def take_report(self, at: datetime, finished: FinishedReport) -> None:
@@ -327,7 +383,8 @@ class RunState(BaseModel):
 
     def end(self, at: datetime, phase: Phase, reason: str | None) -> None:
         """The run is over. Steps at work when it was cancelled or failed brought nothing, and say so."""
-        self.phase, self.reason, self.held, self.held_phase = phase, reason, {}, None
+        self.phase, self.reason, self.held, self.paused = phase, reason, {}, False
+        self.phase_beneath = self.reason_beneath = None
         self.close_review()
         if phase is Phase.CANCELLED and (not self.handoffs or self.handoffs[-1].to != "end"):
             self.hand_off(at, "person", "end", reason or "cancelled")

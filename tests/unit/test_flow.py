@@ -8,7 +8,7 @@ import pytest
 from deer import flow
 from deer.errors import InvalidInput, Refused
 from deer.flow import RunState, take_review
-from deer.messages import Control, ControlAction, Decision, Review, StepReport
+from deer.messages import Command, Control, ControlAction, Decision, Review, StepReport
 from deer.models import (
     DraftStep,
     Finding,
@@ -197,7 +197,8 @@ def test_a_hold_restores_the_phase_before_it() -> None:
     for step_id in ("s1", "s2"):
         flow.take_step_report(state, NOW, StepReport(step_id=step_id, held="the key was refused"))
     assert (state.phase, state.reason) == (Phase.NEEDS_ATTENTION, "the key was refused")
-    assert flow.take_control(state, NOW, Control(action=ControlAction.RETRY)) == ("s1", "s2")
+    orders = flow.take_control(state, NOW, Control(action=ControlAction.RETRY))
+    assert orders.tell == {"s1": Command.RETRY, "s2": Command.RETRY}
     assert (state.phase, state.reason) == (Phase.RESEARCHING, None)
     for step_id in ("s1", "s2"):
         flow.take_step_report(state, NOW, StepReport(step_id=step_id, held=None))
@@ -227,7 +228,7 @@ def test_a_report_that_was_overtaken_is_void() -> None:
 def test_steps_that_can_never_start_are_a_gap() -> None:
     """When nothing runs and nothing can start, what is left failed: a run does not end as if it were whole."""
     state = planned(drafted("A"))
-    state.fail_unreachable_steps(NOW)
+    state.settle_waiting_steps(NOW)
     assert state.gaps() == ("The step “A” found nothing: the steps that it depends on never end",)
 
 
@@ -245,8 +246,9 @@ def test_a_phase_entered_while_held_comes_after_the_hold() -> None:
     ("control", "said"),
     [
         (Control(action=ControlAction.RETRY), "nothing is held"),
-        (Control(action=ControlAction.PAUSE), "pause is not possible in this version"),
-        (Control(action=ControlAction.RETRY, step_id="s1"), "not possible in this version"),
+        (Control(action=ControlAction.RESUME), "is not paused"),
+        (Control(action=ControlAction.RETRY, step_id="s1"), "step s1 has not failed; it is pending"),
+        (Control(action=ControlAction.SKIP, step_id="s9"), "there is no step 's9'; the steps are: s1"),
     ],
 )
 def test_a_control_that_does_not_fit_is_refused(control: Control, said: str) -> None:
