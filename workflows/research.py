@@ -97,7 +97,7 @@ class Research(OpenRun):
                 break
         await self._report()
         await self._check_citations()
-        return self._state.end_phase()
+        return flow.end_phase(self._state)
 
     # The stations of the story
 
@@ -215,13 +215,15 @@ class Research(OpenRun):
 
     async def _research_team(self) -> None:
         """Run the steps as their dependencies allow, several at once, each in its own workflow."""
-        self._state.begin_round(workflow.now())
+        flow.begin_round(self._state, workflow.now())
         self._enter(Phase.RESEARCHING)
         try:
-            while self._state.has_steps_to_do():
-                self._team += [asyncio.create_task(self._run_step(step)) for step in self._state.start_ready_steps()]
+            while flow.has_steps_to_do(self._state):
+                self._team += [
+                    asyncio.create_task(self._run_step(step)) for step in flow.start_ready_steps(self._state)
+                ]
                 if not self._team and not self._state.paused:
-                    self._state.settle_waiting_steps(workflow.now())
+                    flow.settle_waiting_steps(self._state, workflow.now())
                     return
                 self._show()
                 await workflow.wait_condition(self._team_has_news)
@@ -237,7 +239,7 @@ class Research(OpenRun):
     def _team_has_news(self) -> bool:
         """Whether a step has ended, may begin, or is no longer waited for."""
         has_ended = any(task.done() for task in self._team)
-        return has_ended or bool(self._state.ready_steps()) or not self._state.has_steps_to_do()
+        return has_ended or bool(flow.steps_to_start(self._state)) or not flow.has_steps_to_do(self._state)
 
     async def _run_step(self, step: PlannedStep) -> None:
         if step.step_type is StepType.PROCESSING:
@@ -269,12 +271,12 @@ class Research(OpenRun):
         finally:
             self._children.pop(step.id, None)
         self._state.spend(outcome.usage, brief.role)
-        self._state.end_step(workflow.now(), step.id, outcome)
+        flow.end_step(self._state, workflow.now(), step.id, outcome)
 
     async def _another_round(self) -> bool:
         """Ask, with rounds left, whether the findings are enough; a revised plan is reviewed like the first."""
         rejected: tuple[RejectedReply, ...] = ()
-        while self._state.has_rounds_left() and len(rejected) <= MAX_REASKS:
+        while flow.has_rounds_left(self._state) and len(rejected) <= MAX_REASKS:
             brief = flow.judge_brief(self._state, workflow.now().date(), rejected)
             request = JudgeRequest(brief=brief, rules=self._state.rules)
             try:
@@ -341,7 +343,7 @@ class Research(OpenRun):
             sources=self._state.sources.without_texts(),
             locale=self._state.locale,
             title=self._state.title(),
-            notes=self._state.gaps(),
+            notes=flow.gaps(self._state),
             appendix=flow.spending_section(self._state),
         )
         finished = await self._keep(ReportActivities.finish_report, request, "check the citations")

@@ -16,6 +16,17 @@ from deer.flow.plans import plan_from_draft, ready_steps
 from deer.flow.reviews import accept_unanswered, check_review, take_review
 from deer.flow.spending import spending_section
 from deer.flow.state import MAX_ENTRY_CHARS, PAUSE_REASON, ReviewState, RunState, StepProgress
+from deer.flow.team import (
+    begin_round,
+    end_phase,
+    end_step,
+    gaps,
+    has_rounds_left,
+    has_steps_to_do,
+    settle_waiting_steps,
+    start_ready_steps,
+    steps_to_start,
+)
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
 __all__ = [
@@ -26,13 +37,19 @@ __all__ = [
     "RunState",
     "StepProgress",
     "accept_unanswered",
+    "begin_round",
     "can_search",
     "check_answer",
     "check_control",
     "check_review",
     "check_step_report",
     "coordinator_brief",
+    "end_phase",
+    "end_step",
     "finding_briefs",
+    "gaps",
+    "has_rounds_left",
+    "has_steps_to_do",
     "hold",
     "judge_brief",
     "open_question",
@@ -44,9 +61,12 @@ __all__ = [
     "ready_steps",
     "references_of",
     "reporter_brief",
+    "settle_waiting_steps",
     "spending_section",
+    "start_ready_steps",
     "status_of",
     "step_brief",
+    "steps_to_start",
     "take_answer",
     "take_control",
     "take_decision",

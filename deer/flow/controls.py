@@ -7,6 +7,7 @@ from typing import Any
 from deer.errors import InvalidInput, Refused
 from deer.flow.plans import ENDED
 from deer.flow.state import PAUSE_REASON, RunState
+from deer.flow.team import leave_out
 from deer.messages import Command, Control, ControlAction
 from deer.models import Model, Phase, PlanDraft, Step, StepStatus
 from deer.parsing import parse_plan
@@ -193,7 +194,7 @@ def _finish(state: RunState, at: datetime, control: Control) -> Orders:
     state.surface()
     state.hand_off(at, "person", "reporter", "asked for the report now")
     if state.station is not Phase.PLANNING:
-        state.leave_out(at, word("finished_early", state.locale))
+        leave_out(state, at, word("finished_early", state.locale))
     done = "no new calls are made; the report is written on what is known"
     return Orders(done=done, tell=dict.fromkeys(_at_work(state), Command.WIND_DOWN))
 

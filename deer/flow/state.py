@@ -6,7 +6,7 @@ from enum import StrEnum
 from pydantic import BaseModel, Field
 
 from deer.evidence import SourceRegister
-from deer.flow.plans import ENDED, plan_from_draft, ready_steps
+from deer.flow.plans import plan_from_draft
 from deer.models import (
     CheckedClaim,
     Clarification,
@@ -24,7 +24,6 @@ from deer.models import (
     SearchReply,
     Source,
     Step,
-    StepOutcome,
     StepStatus,
     StepType,
     StoredText,
@@ -246,75 +245,7 @@ class RunState(BaseModel):
         """Whether the plan was sent back to the planner."""
         return self.review is ReviewState.REPLANNING
 
-    # Steps
-
-    def begin_round(self, at: datetime) -> None:
-        """The approved plan is carried out."""
-        self.round += 1
-        self.close_review()
-        self.record(at, f"round {self.round} of at most {self.request.max_rounds}")
-
-    def has_rounds_left(self) -> bool:
-        """Whether another plan may be carried out."""
-        return self.round < self.request.max_rounds and not self.finishing
-
-    def has_steps_to_do(self) -> bool:
-        """Whether a step is at work or waits to be."""
-        return any(progress.status not in ENDED for progress in self.steps.values())
-
-    def ready_steps(self) -> tuple[Step, ...]:
-        """The steps that may start now."""
-        if self.plan is None or self.paused or self.finishing:
-            return ()
-        statuses = {step_id: progress.status for step_id, progress in self.steps.items()}
-        running = sum(status is StepStatus.RUNNING for status in statuses.values())
-        return ready_steps(self.plan, statuses, self.request.max_parallel_steps - running)
-
-    def start_ready_steps(self) -> tuple[Step, ...]:
-        """Mark the steps that may start now as running, and return them."""
-        ready = self.ready_steps()
-        for step in ready:
-            attempt = self.steps[step.id].attempt + 1
-            self.steps[step.id] = StepProgress(status=StepStatus.RUNNING, attempt=attempt)
-        return ready
-
-    def leave_out(self, at: datetime, reason: str) -> None:
-        """No step that waits will be begun."""
-        for step_id, progress in self.steps.items():
-            if progress.status is StepStatus.PENDING:
-                self.end_step(at, step_id, StepOutcome(status=StepStatus.SKIPPED, reason=reason))
-
-    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
-        """Take over what a step brought but its spending, its sources under the ids that the run knows them by."""
-        self.sources.merge(outcome.sources)
-        progress = self.steps[step_id]
-        progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
-        progress.was_cut_short = outcome.was_cut_short
-        if progress.skip_asked and outcome.status is StepStatus.SKIPPED:
-            progress.reason = word("skipped_on_request", self.locale)
-        progress.claims = tuple(self._under_first_id(claim) for claim in outcome.claims)
-        for text in outcome.notices:
-            self.notice(at, text)
-        self.release(step_id)
-        said = [str(outcome.status), self._titles()[step_id], *([progress.reason] if progress.reason else [])]
-        self.hand_off(at, step_id, "research team", ": ".join(said)[:MAX_ENTRY_CHARS])
-
-    def _under_first_id(self, claim: CheckedClaim) -> CheckedClaim:
-        source = self.sources.get(claim.source_id)
-        return claim if source is None else claim.model_copy(update={"source_id": source.id})
-
-    def _titles(self) -> dict[str, str]:
-        return {step.id: step.title for step in (self.plan.steps if self.plan else ())}
-
-    def settle_waiting_steps(self, at: datetime) -> None:
-        """Nothing runs and nothing can start: what still waits is left out, or waits for steps that never end."""
-        if self.finishing:
-            self.leave_out(at, word("finished_early", self.locale))
-            return
-        for step_id, progress in self.steps.items():
-            if progress.status is StepStatus.PENDING:
-                outcome = StepOutcome(status=StepStatus.FAILED, reason="the steps that it depends on never end")
-                self.end_step(at, step_id, outcome)
+    # Holds
 
     def release(self, step_id: str) -> None:
         """A hold is over; with the last one the phase before comes back. The empty id is the run itself."""
@@ -352,18 +283,6 @@ class RunState(BaseModel):
         ]
         return tuple({source.id: source.for_checking() for source in sources}.values())
 
-    def gaps(self) -> tuple[str, ...]:
-        """What a reader must be told is missing, a sentence each."""
-        titles = self._titles()
-        keys = {StepStatus.FAILED: "step_failed", StepStatus.SKIPPED: "step_skipped"}
-        return tuple(
-            word(
-                keys.get(progress.status, "step_cut_short"), self.locale, title=titles[step_id], reason=progress.reason
-            )
-            for step_id, progress in self.steps.items()
-            if progress.status in keys or progress.was_cut_short
-        )
-
     def take_report(self, at: datetime, finished: FinishedReport) -> None:
         """Take over the finished report, and give the sources that it cites their numbers."""
         self.report = finished.text
@@ -376,10 +295,6 @@ class RunState(BaseModel):
             self.notice(at, word("links_removed", self.locale, count=finished.removed_links))
 
     # The end
-
-    def end_phase(self) -> Phase:
-        """`completed`, or `completed_with_gaps` when a step brought nothing or the report is not whole."""
-        return Phase.COMPLETED_WITH_GAPS if self.has_gaps or self.gaps() else Phase.COMPLETED
 
     def end(self, at: datetime, phase: Phase, reason: str | None) -> None:
         """The run is over. Steps at work when it was cancelled or failed brought nothing, and say so."""
