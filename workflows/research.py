@@ -22,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
         JoinRequest,
         JudgeRequest,
         Phase,
+        PlanDraft,
         PlanRequest,
         RejectedReply,
         ReportRequest,
@@ -92,8 +93,7 @@ class Research(OpenRun):
         await self._plan()
         while not self._state.knows_enough():
             await self._review()
-            await self._research_team()
-            if not await self._another_round():
+            if not await self._carry_out_plan():
                 break
         await self._report()
         await self._check_citations()
@@ -213,9 +213,20 @@ class Research(OpenRun):
         await self._keep(RunActivities.request_cancellation, request, "cancel the run at its deadline")
         await workflow.wait_condition(lambda: False)  # the cancellation ends this wait
 
+    async def _carry_out_plan(self) -> bool:
+        """Have the steps done, and their findings judged; whether there is a new plan to review."""
+        flow.begin_round(self._state, workflow.now())
+        while True:
+            await self._research_team()
+            draft = await self._judge()
+            if draft is not None and not flow.is_as_planned(self._state, draft):
+                self._state.propose(workflow.now(), draft, "judge")
+                return True
+            if not flow.has_steps_to_do(self._state):
+                return False
+
     async def _research_team(self) -> None:
         """Run the steps as their dependencies allow, several at once, each in its own workflow."""
-        flow.begin_round(self._state, workflow.now())
         self._enter(Phase.RESEARCHING)
         try:
             while flow.has_steps_to_do(self._state):
@@ -230,6 +241,8 @@ class Research(OpenRun):
                 for task in [task for task in self._team if task.done()]:
                     self._team.remove(task)
                     task.result()
+                if not self._team and flow.stops_after_a_step(self._state):
+                    return
         finally:
             for task in self._team:
                 task.cancel()
@@ -273,8 +286,11 @@ class Research(OpenRun):
         self._state.spend(outcome.usage, brief.role)
         flow.end_step(self._state, workflow.now(), step.id, outcome)
 
-    async def _another_round(self) -> bool:
-        """Ask, with rounds left, whether the findings are enough; a revised plan is reviewed like the first."""
+    async def _judge(self) -> PlanDraft | None:
+        """Ask, with rounds left, whether the findings are enough; the steps to go on with where they are not.
+
+        A judge that gives no answer of use changes nothing: what was approved is carried out, and then reported.
+        """
         rejected: tuple[RejectedReply, ...] = ()
         while flow.has_rounds_left(self._state) and len(rejected) <= MAX_REASKS:
             brief = flow.judge_brief(self._state, workflow.now().date(), rejected)
@@ -284,19 +300,19 @@ class Research(OpenRun):
             except ServiceError as error:
                 self._state.has_gaps = True
                 self._notice("judge_failed", reason=error)
-                return False
+                return None
             self._state.spend(verdict.usage, Role.JUDGE)
             if verdict.draft is not None:
-                self._state.propose(workflow.now(), verdict.draft, "judge")
-                return True
+                return verdict.draft
             if verdict.error is None:
+                flow.do_without_the_rest(self._state, workflow.now())
                 self._state.hand_off(workflow.now(), "judge", "reporter", verdict.reason)
-                return False
+                return None
             rejected = (*rejected, RejectedReply(reply=verdict.reply, error=verdict.error))
         if rejected:
             self._state.has_gaps = True
             self._notice("replan_failed", reason=rejected[-1].error)
-        return False
+        return None
 
     async def _report(self) -> None:
         """Have the report written; findings that were paid for are joined when no model can write it."""

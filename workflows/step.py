@@ -75,6 +75,7 @@ class Step:
         self._transcript: TextRef | None = None
         self._turn = 0
         self._searched = False
+        self._known: dict[tuple[object, ...], ToolReply] = {}
         self._held: str | None = None
         self._paused = False
         self._winding_down = False
@@ -101,7 +102,7 @@ class Step:
         reply = await self._take_turn()
         while True:
             if reply.calls:
-                replies = await asyncio.gather(*[self._make(asked) for asked in reply.calls[:MAX_CALLS_PER_TURN]])
+                replies = await self._carry_out(reply.calls[:MAX_CALLS_PER_TURN])
                 replies += [_not_made(asked) for asked in reply.calls[MAX_CALLS_PER_TURN:]]
                 rounds += 1
                 if rounds >= self._request.brief.max_turns:
@@ -182,6 +183,24 @@ class Step:
         return checked.claims
 
     # Tool calls
+
+    async def _carry_out(self, calls: Sequence[ToolCall]) -> list[ToolReply]:
+        """Make the calls of a turn side by side; what was asked before is answered from what is known."""
+        fresh: dict[tuple[object, ...], ToolCall] = {}
+        for asked in calls:
+            if asked.wish not in self._known:
+                fresh.setdefault(asked.wish, asked)
+        made = dict(zip(fresh, await asyncio.gather(*[self._make(asked) for asked in fresh.values()]), strict=True))
+        replies = []
+        for asked in calls:
+            if fresh.get(asked.wish) is asked:
+                replies.append(made[asked.wish])
+                continue
+            self._record(f"asked the same again: {asked.query or asked.url}")
+            reply = made.get(asked.wish) or self._known[asked.wish]
+            replies.append(reply.model_copy(update={"call_id": asked.id, "is_repeat": True}))
+        self._known |= {wish: reply for wish, reply in made.items() if reply.error is None}
+        return replies
 
     async def _make(self, asked: ToolCall) -> ToolReply:
         """Make one tool call. Whatever goes wrong is told to the model under the call's id."""

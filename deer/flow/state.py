@@ -45,6 +45,7 @@ class StepProgress(BaseModel):
     """How far a step has come. `attempt` counts its child workflows from 1.
 
     `skip_asked`: a person wants to do without it. `was_cut_short`: its finding is what it had when it was told to end.
+    `was_not_needed`: the judge found the findings enough before it was begun.
     """
 
     status: StepStatus = StepStatus.PENDING
@@ -54,6 +55,7 @@ class StepProgress(BaseModel):
     reason: str | None = None
     skip_asked: bool = False
     was_cut_short: bool = False
+    was_not_needed: bool = False
 
 
 class ReviewState(StrEnum):
@@ -195,6 +197,7 @@ class RunState(BaseModel):
         known = self.plan.steps if self.plan else ()
         return PlanRules(
             max_steps=self.request.max_steps,
+            min_steps=1 if self.revisions else min(len(self.topics), self.request.max_steps),
             known_ids=tuple(step.id for step in known),
             finished_ids=tuple(step.id for step in known if self.steps[step.id].status is not StepStatus.PENDING),
         )
