@@ -59,17 +59,20 @@ class Research(OpenRun):
 
     @workflow.init
     def __init__(
-        self, request: Any = None
+        self, request: Any = None, state: Any = None
     ) -> None:  # parsed by hand: a malformed request must end the run, not stall it
         """State that message handlers need, which may run before `run`."""
-        super().__init__(request)
+        super().__init__(request, state)
         self._draft: StoredText = ""
         self._team: list[asyncio.Task[None]] = []
         self._cancel_reason = "cancelled by a person"
 
     @workflow.run
-    async def run(self, request: Any = None) -> RunOutcome:
-        """Take the question to an end; every ending saves the record of the run first."""
+    async def run(self, request: Any = None, state: Any = None) -> RunOutcome:
+        """Take the question to an end; every ending saves the record of the run first.
+
+        `state`: a run that has a plan goes on from it, after a long history or as a fork of another run.
+        """
         try:
             return await self._end(await self._story())
         except RunFailed as failure:
@@ -86,11 +89,12 @@ class Research(OpenRun):
             raise
 
     async def _story(self) -> Phase:
-        await self._coordinate()
-        if self._state.answer is not None:
-            return Phase.ANSWERED
-        await self._look_around()
-        await self._plan()
+        if self._state.plan is None:
+            await self._coordinate()
+            if self._state.answer is not None:
+                return Phase.ANSWERED
+            await self._look_around()
+            await self._plan()
         while not self._state.knows_enough():
             await self._review()
             if not await self._carry_out_plan():
@@ -177,13 +181,15 @@ class Research(OpenRun):
 
     async def _review(self) -> None:
         """Wait until the plan is approved; whoever asks for changes is shown a new plan."""
+        await self._renew_long_history()
         if self._request.auto_accept:
             self._state.hand_off(workflow.now(), "review", "research team", "accepted automatically, as asked")
             return
         while not self._state.is_approved() and not self._state.finishing:
+            await self._renew_long_history()
             shown = self._state.revisions
             await self._save_as(Phase.AWAITING_REVIEW, None)
-            self._state.open_review()
+            self._state.open_review(workflow.now())
             if not self._state.is_answered():
                 self._enter(Phase.AWAITING_REVIEW)
             await self._wait_for_review(shown)
@@ -194,12 +200,16 @@ class Research(OpenRun):
         """Wait until the revision that was shown is answered, replaced, past its deadline, or no longer needed."""
         try:
             await workflow.wait_condition(
-                lambda: self._state.is_answered() or self._state.revisions != shown or self._state.finishing,
-                timeout=self._request.review_deadline,
+                lambda: self._review_has_news(shown),
+                timeout=self._state.review_time_left(workflow.now()),
                 timeout_summary="review deadline",
             )
         except TimeoutError:
             await self._pass_deadline()
+
+    def _review_has_news(self, shown: int) -> bool:
+        is_over = self._state.is_answered() or self._state.finishing
+        return is_over or self._state.revisions != shown or self._history_is_long()
 
     async def _pass_deadline(self) -> None:
         """Nobody answered in time: follow the policy of the request."""

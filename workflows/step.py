@@ -106,7 +106,9 @@ class Step:
                 replies += [_not_made(asked) for asked in reply.calls[MAX_CALLS_PER_TURN:]]
                 rounds += 1
                 if rounds >= self._request.brief.max_turns:
-                    return await self._sum_up(replies)
+                    return await self._sum_up(replies, "turns_spent", rounds)
+                if self._history_is_long():
+                    return await self._sum_up(replies, "history_spent", rounds)
                 reply = await self._take_turn(replies)
             elif (note := self._objection(reply)) is not None and note not in told:
                 told.add(note)
@@ -140,9 +142,15 @@ class Step:
         self._notices += [text for text in reply.notices if text not in self._notices]
         return reply
 
-    async def _sum_up(self, replies: Sequence[ToolReply]) -> StepOutcome:
-        """The turns are spent: one call without tools for what there is."""
-        self._tell("turns_spent", turns=self._request.brief.max_turns)
+    def _history_is_long(self) -> bool:
+        """Whether Temporal might end the step before its turns do."""
+        info = workflow.info()
+        is_long = info.get_current_history_length() >= self._request.request.continue_after_events
+        return is_long or info.is_continue_as_new_suggested()
+
+    async def _sum_up(self, replies: Sequence[ToolReply], notice: str, rounds: int) -> StepOutcome:
+        """The turns are spent, or all that one history takes: one call without tools for what there is."""
+        self._tell(notice, turns=rounds)
         reply = await self._take_turn(replies, is_last=True)
         return await self._end_with(reply.finding)
 

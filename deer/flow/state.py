@@ -1,6 +1,6 @@
 """The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pydantic import BaseModel, Field
@@ -87,6 +87,8 @@ class RunState(BaseModel):
     revisions: int = 0
     review: ReviewState = ReviewState.WAITING
     reviewable: bool = False
+    review_shown: tuple[int, datetime] | None = None
+    """Revision of the plan that was shown last, and since when."""
     feedback: tuple[str, ...] = ()
     edits: int = 0
     sources: SourceRegister = Field(default_factory=lambda: SourceRegister(prefix="b"))
@@ -224,9 +226,17 @@ class RunState(BaseModel):
             if step.need_search and step.step_type is not StepType.RESEARCH:
                 self.notice(at, word("search_ignored", self.locale, title=step.title))
 
-    def open_review(self) -> None:
+    def open_review(self, at: datetime) -> None:
         """From now on the plan can be reviewed. What was answered meanwhile stays answered."""
         self.reviewable = True
+        if self.review_shown is None or self.review_shown[0] != self.revisions:
+            self.review_shown = (self.revisions, at)
+
+    def review_time_left(self, at: datetime) -> timedelta | None:
+        """Until the deadline of the plan that is shown, nothing when it has passed; None without a deadline."""
+        if self.request.review_deadline is None or self.review_shown is None:
+            return self.request.review_deadline
+        return max(timedelta(), self.request.review_deadline - (at - self.review_shown[1]))
 
     def keep_plan(self) -> None:
         """No new plan came of a request for changes: the one before it waits again."""

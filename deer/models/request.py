@@ -73,6 +73,9 @@ class ResearchRequest(Message):
     max_parallel_steps: Annotated[int, Field(ge=1, le=30)] = 4
     max_turns: Annotated[int, Field(ge=1, le=100)] = 20
     """Tool rounds of one step, before its closing summary."""
+    continue_after_events: Annotated[int, Field(ge=50, le=40_000)] = 4_000
+    """Length of its history, in events, at which a run goes on in a new one and a step sums up; Temporal itself would
+    end both at some 51,200. Temporal's own suggestion, as by size, counts too."""
     max_search_results: Annotated[int, Field(ge=1, le=20)] = 5
     report_style: ReportStyle = ReportStyle.STANDARD
     deep_thinking: bool = False
