@@ -288,7 +288,7 @@ def _revision(written: dict[str, Any], reply: ChatReply, request: JudgeRequest) 
     if not draft.steps:
         return Verdict(reason=draft.thought[:MAX_TOPIC_CHARS] or _ENOUGH, usage=reply.usage, notices=reply.notices)
     if all(step.id in request.rules.finished_ids for step in draft.steps):
-        raise InvalidInput("every one of them has ended; add the steps that are missing, or call respond", "steps")
+        raise InvalidInput("each of them has begun already; add the steps that are missing, or call respond", "steps")
     reason = draft.thought[:MAX_TOPIC_CHARS] or "the findings are not enough"
     return Verdict(reason=reason, draft=draft, usage=reply.usage, notices=reply.notices)
 

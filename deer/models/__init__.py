@@ -85,6 +85,7 @@ from deer.models.request import (
     MAX_QUESTION_CHARS,
     RUN_ID_PATTERN,
     DeadlinePolicy,
+    ReplanAfter,
     ReportStyle,
     ResearchRequest,
 )
@@ -182,6 +183,7 @@ __all__ = [
     "ReadReply",
     "ReadRequest",
     "RejectedReply",
+    "ReplanAfter",
     "ReportReply",
     "ReportRequest",
     "ReportStatus",

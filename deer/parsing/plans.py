@@ -36,7 +36,7 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
     title = line_of(plan.get("title"), "title", MAX_TITLE_CHARS)
     enough = truth_of(plan.get("has_enough_context"), "has_enough_context")
     _refuse_locale(plan.get("locale"))
-    written = _raw_steps(plan.get("steps"), enough)
+    written = _raw_steps(plan.get("steps"), enough, rules)
     kept = kept_steps(written, rules)
     names = StepNames(written, kept, rules)
     parsed = [_parse_step(written[at - 1], f"steps.{at - 1}", names, rules) for at in kept.positions]
@@ -55,13 +55,16 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
     )
 
 
-def _raw_steps(value: Any, enough: bool) -> Sequence[Any]:
+def _raw_steps(value: Any, enough: bool, rules: PlanRules) -> Sequence[Any]:
     if value is None and not enough:
         raise InvalidInput("is missing; it must be a list of steps", "steps")
     if not isinstance(value, list) and value is not None:
         raise InvalidInput("must be a list of steps", "steps")
     if not value and not enough:
         raise InvalidInput("a plan needs at least one step", "steps")
+    if value and len(value) < rules.min_steps and not rules.excess_is_cut:
+        topics = f"the question has {rules.min_steps} topics, each of which needs a step of its own"
+        raise InvalidInput(f"{len(value)} steps given; {topics}", "steps")
     return value or ()
 
 

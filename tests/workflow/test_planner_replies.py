@@ -245,7 +245,7 @@ NO_REVISION = {
     "a draft in thoughts": (f"<think>Perhaps {QUOTED}?</think>\nIt is enough.", "neither respond nor revise_plan"),
     "the plan that was carried out": (
         call_tool("revise_plan", steps=[{**research_step("subject-a1"), "id": "s1"}], reason="as it was"),
-        "steps: every one of them has ended",
+        "steps: each of them has begun already",
     ),
 }
 
