@@ -169,7 +169,8 @@ class Research(OpenRun):
                 return
             rejected = (*rejected, RejectedReply(reply=reply.reply, error=reply.error or ""))
             self._state.record(workflow.now(), f"the plan was not usable: {reply.error}")
-        self._state.notice(workflow.now(), f"the planner's last reply: {preview_of(shown(rejected[-1].reply))}")
+        last = preview_of(shown(rejected[-1].reply)) or "nothing"
+        self._state.notice(workflow.now(), f"the planner's last reply: {last}")
         self._lack_plan(f"the planner's {len(rejected)} replies gave no plan: {rejected[-1].error}")
 
     def _lack_plan(self, reason: str) -> None:

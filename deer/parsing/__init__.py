@@ -9,7 +9,7 @@ from deer.parsing.locales import sane_locale
 from deer.parsing.plans import parse_plan
 from deer.parsing.replies import json_object, plan_in, plan_that_is
 from deer.parsing.storable import storable
-from deer.parsing.thoughts import answer_of
+from deer.parsing.thoughts import answer_of, without_thoughts
 from deer.parsing.tool_calls import (
     MAX_CLAIM_CHARS,
     MAX_CLAIMS,
@@ -34,4 +34,5 @@ __all__ = [
     "plan_that_is",
     "sane_locale",
     "storable",
+    "without_thoughts",
 ]

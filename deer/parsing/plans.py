@@ -10,7 +10,7 @@ from deer.parsing.dependencies import StepNames, dependencies_of, id_of, refuse_
 from deer.parsing.excess import kept_steps
 from deer.parsing.fields import line_of, sameness_of, shown, text_of, truth_of
 from deer.parsing.plan_shapes import plan_shape, step_type_of
-from deer.parsing.thoughts import answer_of
+from deer.parsing.thoughts import without_thoughts
 
 MAX_DESCRIPTION_CHARS = 4_000
 MAX_THOUGHT_CHARS = 4_000
@@ -45,7 +45,7 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
     _refuse_unknown_ids(steps, rules)
     refuse_bad_dependencies(steps, rules)
     thought = plan.get("thought")
-    told = answer_of(thought)[:MAX_THOUGHT_CHARS] if isinstance(thought, str) else ""
+    told = without_thoughts(thought)[:MAX_THOUGHT_CHARS] if isinstance(thought, str) else ""
     return PlanDraft(
         title=title,
         thought=text_of(told, "thought", MAX_THOUGHT_CHARS),

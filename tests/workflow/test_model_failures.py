@@ -12,10 +12,21 @@ from deer.models import Phase, StepStatus
 from deer.ports import PageReader
 from tests.eventually import eventually
 from tests.running import Run, Runs, research_worker
-from tests.scripted import REFUSED_KEY, Call, Failure, Json, ScriptedServices, Stream, Text, ToolCall, ToolCalls
+from tests.scripted import (
+    REFUSED_KEY,
+    Call,
+    Failure,
+    Json,
+    ScriptedServices,
+    Stream,
+    Text,
+    ToolCall,
+    ToolCalls,
+    call_tool,
+)
 from tests.scripted.canaries import MODEL_KEY
 from tests.scripted.replies import Answer, Script, answer_to
-from tests.scripted.roles import plan_of, research_step, researcher, subject_of
+from tests.scripted.roles import analysis_step, plan_of, research_step, researcher, subject_of
 
 THOUGHT = "secret thought that nobody may read"
 REPORT = "# Report\n\n" + "".join(f"Sentence {n} of the report. " for n in range(60))
@@ -268,7 +279,8 @@ async def test_thoughts_that_never_close_reach_no_reader(runs: Runs, scripted: S
     assert any(notice.startswith("the planner's last reply") for notice in status.notices)
     assert THOUGHT not in await everything_said(failed)
     assert THOUGHT not in scripted.log.text("planner")
-    scripted.scripts["planner"] = [thoughts, plan_of(research_step("subject-a1"), thought=thoughts)]
+    scripted.scripts["planner"] = [thoughts, plan_of(research_step("subject-a1"), analysis_step(), thought=thoughts)]
+    scripted.scripts["analyst"] = [call_tool("submit_finding", summary=thoughts, claims=[]), "In short: they agree."]
     scripted.scripts["judge"] = scripted.scripts["reporter"] = scripted.scripts["researcher"] = thoughts
     run = await runs.start("And the other value?", auto_accept=True, max_rounds=2)
     assert (await run.end()).phase is Phase.COMPLETED_WITH_GAPS

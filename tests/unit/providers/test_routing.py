@@ -7,7 +7,9 @@ import pytest
 from deer.errors import FailureKind, ServiceError
 from deer.models import ChatMessage, ChatReply, CoordinatorBrief, Role, Speaker
 from deer.ports import ChatModel, ChatRequest
-from deer.providers.routing import FallbackModels, RoleModels
+from deer.providers.openai_model import LONGEST_ANSWER
+from deer.providers.routing import PASSED_ON_WITHIN, FallbackModels, RoleModels
+from workflows.policies import MODEL
 
 BRIEF = CoordinatorBrief(question="q", locale="en-US", today=date(2026, 1, 2), locale_is_fixed=False)
 
@@ -221,6 +223,13 @@ async def test_an_attempt_that_has_taken_long_asks_no_further_model(seconds: int
     assert small.asked == asked
     await refusal(models, 2)
     assert (big.asked, small.asked) == (1, asked + 1)
+
+
+def test_an_attempt_is_long_enough_for_the_answer_after_a_refusal() -> None:
+    """The flow gives an attempt more time than passing on and the longest answer take together."""
+    limit = MODEL["start_to_close_timeout"]
+    assert limit is not None
+    assert limit > PASSED_ON_WITHIN + LONGEST_ANSWER
 
 
 async def test_a_slow_refusal_of_the_last_model_ends_the_call() -> None:
