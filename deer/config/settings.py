@@ -90,10 +90,11 @@ class Settings(BaseSettings):
 
     max_plan_steps: Annotated[WholeNumber, Field(ge=1, le=30, description="a whole number from 1 to 30")] = 5
     model_timeout_seconds: Annotated[
-        WholeNumber, Field(ge=5, le=3_600, description="a whole number of seconds from 5 to 3600")
+        WholeNumber, Field(ge=5, le=540, description="a whole number of seconds from 5 to 540")
     ] = 120
+    """At most the longest answer that is waited for: the flow ends a call soon after that."""
     model_stall_seconds: Annotated[
-        WholeNumber, Field(ge=1, le=3_600, description="a whole number of seconds from 1 to 3600")
+        WholeNumber, Field(ge=1, le=540, description="a whole number of seconds from 1 to 540")
     ] = 60
     max_concurrent_activities: Annotated[
         WholeNumber, Field(ge=1, le=1_000, description="a whole number from 1 to 1000")
