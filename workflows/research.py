@@ -63,6 +63,7 @@ class Research(OpenRun):
         """State that message handlers need, which may run before `run`."""
         super().__init__(request)
         self._draft: StoredText = ""
+        self._team: list[asyncio.Task[None]] = []
         self._cancel_reason = "cancelled by a person"
 
     @workflow.run
@@ -96,7 +97,7 @@ class Research(OpenRun):
                 break
         await self._report()
         await self._check_citations()
-        return self._state.end_phase()
+        return flow.end_phase(self._state)
 
     # The stations of the story
 
@@ -179,7 +180,7 @@ class Research(OpenRun):
         if self._request.auto_accept:
             self._state.hand_off(workflow.now(), "review", "research team", "accepted automatically, as asked")
             return
-        while not self._state.is_approved():
+        while not self._state.is_approved() and not self._state.finishing:
             shown = self._state.revisions
             await self._save_as(Phase.AWAITING_REVIEW, None)
             self._state.open_review()
@@ -190,10 +191,10 @@ class Research(OpenRun):
                 await self._plan()
 
     async def _wait_for_review(self, shown: int) -> None:
-        """Wait until the revision that was shown is answered, replaced, or past its deadline."""
+        """Wait until the revision that was shown is answered, replaced, past its deadline, or no longer needed."""
         try:
             await workflow.wait_condition(
-                lambda: self._state.is_answered() or self._state.revisions != shown,
+                lambda: self._state.is_answered() or self._state.revisions != shown or self._state.finishing,
                 timeout=self._request.review_deadline,
                 timeout_summary="review deadline",
             )
@@ -203,7 +204,7 @@ class Research(OpenRun):
     async def _pass_deadline(self) -> None:
         """Nobody answered in time: follow the policy of the request."""
         if self._request.review_deadline_policy is DeadlinePolicy.ACCEPT:
-            self._state.accept_unanswered(workflow.now())
+            flow.accept_unanswered(self._state, workflow.now())
             return
         self._state.close_review()
         self._cancel_reason = "nobody reviewed the plan before its deadline"
@@ -214,25 +215,31 @@ class Research(OpenRun):
 
     async def _research_team(self) -> None:
         """Run the steps as their dependencies allow, several at once, each in its own workflow."""
-        self._state.begin_round(workflow.now())
+        flow.begin_round(self._state, workflow.now())
         self._enter(Phase.RESEARCHING)
-        running: list[asyncio.Task[None]] = []
         try:
-            while True:
-                running += [asyncio.create_task(self._run_step(step)) for step in self._state.start_ready_steps()]
-                if not running:
-                    self._state.fail_unreachable_steps(workflow.now())
+            while flow.has_steps_to_do(self._state):
+                self._team += [
+                    asyncio.create_task(self._run_step(step)) for step in flow.start_ready_steps(self._state)
+                ]
+                if not self._team and not self._state.paused:
+                    flow.settle_waiting_steps(self._state, workflow.now())
                     return
                 self._show()
-                done, _ = await workflow.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    running.remove(task)
+                await workflow.wait_condition(self._team_has_news)
+                for task in [task for task in self._team if task.done()]:
+                    self._team.remove(task)
                     task.result()
         finally:
-            for task in running:
+            for task in self._team:
                 task.cancel()
-            if running:
-                await workflow.wait(running)
+            if self._team:
+                await workflow.wait(self._team)
+
+    def _team_has_news(self) -> bool:
+        """Whether a step has ended, may begin, or is no longer waited for."""
+        has_ended = any(task.done() for task in self._team)
+        return has_ended or bool(flow.steps_to_start(self._state)) or not flow.has_steps_to_do(self._state)
 
     async def _run_step(self, step: PlannedStep) -> None:
         if step.step_type is StepType.PROCESSING:
@@ -252,6 +259,7 @@ class Research(OpenRun):
                 execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
             )
             self._children[step.id] = child
+            await self._catch_up(step.id)
             outcome = await child
         except ChildWorkflowError as error:
             if workflow.cancellation_reason() is not None:
@@ -263,12 +271,12 @@ class Research(OpenRun):
         finally:
             self._children.pop(step.id, None)
         self._state.spend(outcome.usage, brief.role)
-        self._state.end_step(workflow.now(), step.id, outcome)
+        flow.end_step(self._state, workflow.now(), step.id, outcome)
 
     async def _another_round(self) -> bool:
         """Ask, with rounds left, whether the findings are enough; a revised plan is reviewed like the first."""
         rejected: tuple[RejectedReply, ...] = ()
-        while self._state.has_rounds_left() and len(rejected) <= MAX_REASKS:
+        while flow.has_rounds_left(self._state) and len(rejected) <= MAX_REASKS:
             brief = flow.judge_brief(self._state, workflow.now().date(), rejected)
             request = JudgeRequest(brief=brief, rules=self._state.rules)
             try:
@@ -335,7 +343,7 @@ class Research(OpenRun):
             sources=self._state.sources.without_texts(),
             locale=self._state.locale,
             title=self._state.title(),
-            notes=self._state.gaps(),
+            notes=flow.gaps(self._state),
             appendix=flow.spending_section(self._state),
         )
         finished = await self._keep(ReportActivities.finish_report, request, "check the citations")

@@ -286,6 +286,7 @@ class StepOutcome(Model):
     """Result of the workflow `Step`: a finding, or the reason why there is none. Sources and usage count either way.
 
     `claims` are those of the finding, each with what its check gave; the finding itself carries them no more.
+    `was_cut_short`: the step was told to end, and the finding is what it had by then, put together without a model.
     """
 
     status: StepStatus
@@ -295,3 +296,4 @@ class StepOutcome(Model):
     sources: tuple[Source, ...] = ()
     usage: Usage = Usage()
     notices: tuple[str, ...] = ()
+    was_cut_short: bool = False

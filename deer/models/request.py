@@ -51,6 +51,9 @@ class ResearchRequest(Message):
     review_deadline: timedelta | None = None
     """How long a plan waits for an answer; seconds in JSON; None waits as long as it takes."""
     review_deadline_policy: DeadlinePolicy = DeadlinePolicy.CANCEL
+    attention_deadline: timedelta | None = None
+    """How long a call waits for a person to mend what it needs, before it counts as failed; None: as long as it takes.
+    Seconds in JSON."""
     max_clarification_rounds: Annotated[int, Field(ge=0, le=10)] = 0
     """How often the coordinator may ask back before there is a plan. 0 or null: never; true: three times."""
     look_around: bool = True
@@ -83,7 +86,7 @@ class ResearchRequest(Message):
             return 0
         return DEFAULT_CLARIFICATION_ROUNDS if rounds is True else rounds
 
-    @field_validator("review_deadline")
+    @field_validator("review_deadline", "attention_deadline")
     @classmethod
     def _is_ahead(cls, deadline: timedelta | None) -> timedelta | None:
         if deadline is not None and not timedelta(seconds=1) <= deadline <= timedelta(days=365):
