@@ -32,7 +32,8 @@ unexport QUESTION
 research: export DEER_QUESTION = $(value QUESTION)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup research question test check fmt bench-main lock FORCE
+.PHONY: help setup research question test faults chaos check fmt bench-main bench-history bench-waiting \
+	bench-parallel lock FORCE
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -50,6 +51,9 @@ question:
 # the third works while the others wait for servers.
 test: $(SETUP_STAMP) ## run all tests (ARGS="-k name" picks some)
 	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+faults: $(SETUP_STAMP) ## kill a worker at every boundary of every activity (ARGS="--every 5" takes some); prints JSON
+	@$(VENV)/bin/python -m bench.crashes $(ARGS)
 
 check: $(SETUP_STAMP) ## lint, format check and strict types
 	$(VENV)/bin/ruff check .

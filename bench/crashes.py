@@ -33,7 +33,9 @@ async def crash_everywhere(lanes: int, every: int) -> dict[str, Any]:  # the fig
         async with crash_lanes(binary, Path(directory), lanes) as opened:
             points = (await asyncio.gather(*(lane.run_undisturbed() for lane in opened)))[0][::every]
             waiting = list(reversed(points))
-            crashes = [crash for done in await asyncio.gather(*(_work(lane, waiting) for lane in opened)) for crash in done]
+            crashes = [
+                crash for done in await asyncio.gather(*(_work(lane, waiting) for lane in opened)) for crash in done
+            ]
     return {**_figures(crashes), "seconds": round(time.monotonic() - began, 1)}
 
 

@@ -95,9 +95,7 @@ class Lane:
                     breaches.append("another report than the run left alone")
             except AssertionError as error:
                 breaches.append(str(error))
-            again = Counter(
-                boundary_of(call) for call in self._services.log.calls() if call.started > restarted_at
-            )
+            again = Counter(boundary_of(call) for call in self._services.log.calls() if call.started > restarted_at)
             breaches += [f"{name} was recorded and made again" for name in again if name in recorded]
             breaches += [f"{name} was made {times} times afterwards" for name, times in again.items() if times > 1]
             breaches += [f"{name} was made {times} times before" for name, times in arrived.items() if times > 1]

@@ -69,13 +69,6 @@ class PreloadedProduct:
 
 def _fork_on_demand() -> None:
     """Fork a worker for each line of standard input, and answer with its process id."""
-    import activities.runs
-    import deer.providers.documents
-    import deer.providers.extraction
-    import deer.providers.openai_model
-    import deer.providers.pages
-    import deer.providers.tavily
-    import temporalio.worker
     import worker
     import workflows.research  # noqa: F401 - loaded for the children
 
