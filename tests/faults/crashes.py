@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.testing import WorkflowEnvironment
 
-from deer.devserver.launch import QUEUE_SETTINGS
 from deer.models import Phase
 from deer.providers.files import FileStore
 from deer.temporal import RESEARCH_QUEUE
@@ -25,6 +22,7 @@ from tests.faults.crash_points import (
     recorded_boundaries,
     until_recorded,
 )
+from tests.faults.file_server import file_server
 from tests.faults.preloaded import PreloadedProduct
 from tests.faults.worker_process import WorkerProcess
 from tests.running import Run, Runs
@@ -152,26 +150,18 @@ async def _report_of(run: Run) -> str:
 
 
 @asynccontextmanager
-async def crash_lanes(temporal: str, directory: Path, count: int) -> AsyncIterator[list[Lane]]:
-    """So many lanes on a Temporal server (the program at `temporal`) of their own, each with a namespace."""
-    names = [f"lane-{number}" for number in range(1, count + 1)]
+async def crash_lanes(directory: Path, count: int) -> AsyncIterator[list[Lane]]:
+    """So many lanes on a Temporal server of their own, each with a namespace; what they write goes to `directory`."""
     async with AsyncExitStack() as opened:
-        server = await opened.enter_async_context(
-            await WorkflowEnvironment.start_local(
-                dev_server_existing_path=temporal,
-                dev_server_log_level="never",
-                dev_server_extra_args=[*QUEUE_SETTINGS, *(argument for name in names for argument in ("-n", name))],
-            )
-        )
+        server = await opened.enter_async_context(file_server(directory))
         product = opened.enter_context(PreloadedProduct())
-        address = server.client.service_client.config.target_host
         lanes = []
-        for name in names:
+        for name in (f"lane-{number}" for number in range(1, count + 1)):
+            await server.add_namespace(name)
             services = opened.enter_context(ScriptedServices())
             (directory / name).mkdir()
             settings = {"TEMPORAL_NAMESPACE": name}
-            worker = WorkerProcess(address, services, directory / name, settings, product.start_worker)
+            worker = WorkerProcess(server.address, services, directory / name, settings, product.start_worker)
             opened.enter_context(worker)
-            client = await Client.connect(address, namespace=name, data_converter=pydantic_data_converter)
-            lanes.append(Lane(client, services, worker))
+            lanes.append(Lane(await server.client(name), services, worker))
         yield lanes

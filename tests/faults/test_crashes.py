@@ -14,7 +14,7 @@ SAMPLE = (CrashPoint("write_plan 1", Moment.RECORDED), CrashPoint("s2 take_turn 
 
 async def test_a_run_whose_worker_was_killed_ends_as_if_it_had_not(temporal: str, tmp_path: Path) -> None:
     """Killed as a plan is recorded and as an answer is handed over: same report, no recorded call made again."""
-    async with crash_lanes(temporal, tmp_path, 1) as (lane,):
+    async with crash_lanes(tmp_path, 1) as (lane,):
         points = await lane.run_undisturbed()
         assert {str(point) for point in SAMPLE} < {str(point) for point in points}
         assert len({point.boundary for point in points}) == 26

@@ -1,21 +1,14 @@
 """`kill -9` of the Temporal server, whose database is a file in the data directory: runs go on where they were."""
 
-import os
-import signal
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 
-from deer.devserver.launch import HOST, find_program, free_ports, is_listening, start_server
-from deer.devserver.processes import ProcessId
 from deer.models import Phase
 from deer.providers.files import FileStore
 from deer.temporal import RESEARCH_QUEUE
 from tests.eventually import eventually
+from tests.faults.file_server import FileServer, file_server
 from tests.faults.worker_process import WorkerProcess
 from tests.running import Runs
 from tests.scripted import ScriptedServices
@@ -23,46 +16,11 @@ from tests.scripted import ScriptedServices
 pytestmark = [pytest.mark.process, pytest.mark.timeout(200)]
 
 
-@dataclass
-class FileServer:
-    """The server as embedded mode starts it, which a test may kill."""
-
-    program: Path
-    directory: Path
-    ports: tuple[int, int]
-    process: ProcessId
-
-    @property
-    def address(self) -> str:
-        """Where it listens, before and after."""
-        return f"{HOST}:{self.ports[0]}"
-
-    async def kill(self) -> None:
-        """`kill -9`."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        await eventually(lambda: not self.process.is_alive, "the end of the server")
-
-    async def start_again(self) -> None:
-        """Start it on its database and its ports, and wait until it takes connections."""
-        self.process = start_server(self.program, self.directory, self.ports)
-        await self.until_listening()
-
-    async def until_listening(self) -> None:
-        """Wait until it takes connections."""
-        await eventually(lambda: is_listening(self.ports[0]), "a server that listens")
-
-
 @pytest.fixture(scope="module")
 async def server(temporal: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[FileServer]:
-    """A server with its database in a file."""
-    directory, ports = tmp_path_factory.mktemp("server"), free_ports()
-    program = await find_program(directory)
-    started = FileServer(program, directory, ports, start_server(program, directory, ports))
-    try:
-        await started.until_listening()
+    """A server with its database in a file, for the tests of this module."""
+    async with file_server(tmp_path_factory.mktemp("server")) as started:
         yield started
-    finally:
-        await started.kill()
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +36,7 @@ async def worker(
 @pytest.fixture
 async def runs(server: FileServer, worker: WorkerProcess, scripted: ScriptedServices) -> AsyncIterator[Runs]:
     """Runs on that server, which are ended with the test."""
-    client = await Client.connect(server.address, data_converter=pydantic_data_converter)
-    async with Runs(client, RESEARCH_QUEUE, FileStore(worker.store)).of_one_test() as started:
+    async with Runs(await server.client(), RESEARCH_QUEUE, FileStore(worker.store)).of_one_test() as started:
         yield started
 
 
