@@ -36,7 +36,7 @@ research: export DEER_QUESTION = $(value QUESTION)
 	bench-parallel lock FORCE
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
 
 setup: $(SETUP_STAMP) ## build .venv for development (EXTRAS="pdf ..." adds extras)
 
@@ -69,6 +69,15 @@ fmt: $(SETUP_STAMP) ## mend what lint can mend, and format
 
 bench-main: $(SETUP_STAMP) ## measure the main job against its bound; prints JSON
 	@$(VENV)/bin/python -m bench.main $(ARGS)
+
+bench-history: $(SETUP_STAMP) ## measure the histories of long steps and large runs; prints JSON
+	@$(VENV)/bin/python -m bench.history
+
+bench-waiting: $(SETUP_STAMP) ## measure a thousand runs that wait for approval; prints JSON
+	@$(VENV)/bin/python -m bench.waiting $(ARGS)
+
+bench-parallel: $(SETUP_STAMP) ## measure twenty runs at once, and that none sees another's words; prints JSON
+	@$(VENV)/bin/python -m bench.parallel $(ARGS)
 
 lock: $(SETUP_STAMP) ## write the lock files again (ARGS=--upgrade takes newer versions)
 	$(UV) $(COMPILE) $(ARGS) --output-file $(CORE_LOCK)

@@ -67,7 +67,7 @@ def _page(name: str, kilobytes: int) -> str:
 
 
 async def _completed(runs: Runs, **fields: int) -> Run:
-    run = await runs.start("What is the value?", auto_accept=True, **fields)
+    run = await runs.start_raw({"question": "What is the value?", "auto_accept": True, **fields})
     status = await run.end(ENDED_WITHIN_S)
     assert status.phase is Phase.COMPLETED, f"ended as {status.phase}: {status.reason}"
     return run

@@ -59,12 +59,15 @@ async def _waiting(runs: Runs, count: int) -> list[Run]:
     while len(started) < count:
         room = min(AT_ONCE, count - len(started))
         started += await asyncio.gather(*(runs.start(f"What is value {number}?") for number in range(room)))
-
-        async def all_wait() -> bool:
-            return await _count_waiting(runs) == before + len(started)
-
-        await eventually(all_wait, "plans of all runs", WAITS_WITHIN_S)
+        await _until_waiting(runs, before + len(started))
     return started
+
+
+async def _until_waiting(runs: Runs, count: int) -> None:
+    async def all_wait() -> bool:
+        return await _count_waiting(runs) == count
+
+    await eventually(all_wait, f"{count} runs that wait for approval", WAITS_WITHIN_S)
 
 
 async def _count_waiting(runs: Runs) -> int:
