@@ -24,7 +24,6 @@ from tests.scripted.chaos import Chaos
 
 RUNS, AT_ONCE, SEED, SHARE = 30, 10, 1, 0.2
 STALL_S = 2.0
-PATIENCE = {"DEER_MODEL_STALL_SECONDS": "1"}
 ENDED_WITHIN_S = 300.0
 GOOD_ENDS = (Phase.COMPLETED, Phase.COMPLETED_WITH_GAPS)
 
@@ -36,7 +35,7 @@ async def run_in_chaos(runs: int, seed: int) -> dict[str, Any]:  # the figures, 
     with tempfile.TemporaryDirectory() as directory, ScriptedServices() as services:
         services.setup.failure = chaos
         services.scripts["planner"] = plan_of(research_step("subject-a"), research_step("subject-b"), analysis_step())
-        async with deployment(Path(directory), services, PATIENCE) as (started, _):
+        async with deployment(Path(directory), services, DEER_MODEL_STALL_SECONDS="1") as (started, _):
             turns = asyncio.Semaphore(AT_ONCE)
             ends = await asyncio.gather(*(_end_of(started, turns, number) for number in range(runs)))
         calls, complaints = len(services.log), services.complaints

@@ -1,6 +1,6 @@
 """The product as it is measured: the embedded server, and a worker process on scripted services."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from tests.scripted import ScriptedServices
 
 @asynccontextmanager
 async def deployment(
-    directory: Path, services: ScriptedServices, settings: Mapping[str, str] | None = None
+    directory: Path, services: ScriptedServices, **settings: str
 ) -> AsyncIterator[tuple[Runs, WorkerProcess]]:
     """A worker that is ready, and runs on it; all that is kept goes to `directory`."""
     async with file_server(directory) as server:
-        with WorkerProcess(server.address, services, directory, settings) as worker:
+        with WorkerProcess(server.address, services, directory, **settings) as worker:
             await worker.until_ready()
             yield Runs(await server.client(), RESEARCH_QUEUE, FileStore(worker.store)), worker

@@ -27,7 +27,7 @@ SENTENCE = "In this sample the measured value is {number} percent, as the labora
 async def measure() -> dict[str, Any]:  # the figures, as they are printed
     """Measure steps with short and long pages, then a run of many steps."""
     with tempfile.TemporaryDirectory() as directory, ScriptedServices() as services:
-        async with deployment(Path(directory), services, {"MAX_PLAN_STEPS": str(STEPS)}) as (runs, _):
+        async with deployment(Path(directory), services, MAX_PLAN_STEPS=str(STEPS)) as (runs, _):
             steps = {f"{size} KB": await _long_step(runs, services, size) for size in PAGE_KB}
             services.reset()
             services.scripts["planner"] = plan_of(

@@ -84,11 +84,10 @@ async def _approve(run: Run) -> float:
     return answered_s
 
 
-def memory_mb(group: int) -> float:
-    """Resident memory of a process and those that it started, by their process group."""
-    listed = subprocess.run(["ps", "-A", "-o", "pgid=,rss="], capture_output=True, text=True, check=True).stdout
-    kilobytes = (int(rss) for pgid, rss in map(str.split, listed.splitlines()) if int(pgid) == group)
-    return sum(kilobytes) / 1_024
+def memory_mb(pid: int) -> float:
+    """Resident memory of a process."""
+    shown = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return int(shown.stdout) / 1_024
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -68,13 +68,14 @@ class Step:
     def __init__(self, request: StepRequest) -> None:
         """State that message handlers need, which may run before `run`."""
         self._request = request
-        self._sources = SourceRegister(prefix=request.brief.step.id)
+        self._sources = SourceRegister(prefix=request.brief.step.id, named_before=request.sources_named)
         self._usage = Usage()
         self._notices: list[str] = []
         self._entries: list[ProgressEntry] = []
         self._transcript: TextRef | None = None
         self._turn = 0
         self._searched = False
+        self._known: dict[tuple[object, ...], ToolReply] = {}
         self._held: str | None = None
         self._paused = False
         self._winding_down = False
@@ -101,11 +102,13 @@ class Step:
         reply = await self._take_turn()
         while True:
             if reply.calls:
-                replies = await asyncio.gather(*[self._make(asked) for asked in reply.calls[:MAX_CALLS_PER_TURN]])
+                replies = await self._carry_out(reply.calls[:MAX_CALLS_PER_TURN])
                 replies += [_not_made(asked) for asked in reply.calls[MAX_CALLS_PER_TURN:]]
                 rounds += 1
                 if rounds >= self._request.brief.max_turns:
-                    return await self._sum_up(replies)
+                    return await self._sum_up(replies, "turns_spent", rounds)
+                if self._history_is_long():
+                    return await self._sum_up(replies, "history_spent", rounds)
                 reply = await self._take_turn(replies)
             elif (note := self._objection(reply)) is not None and note not in told:
                 told.add(note)
@@ -139,9 +142,15 @@ class Step:
         self._notices += [text for text in reply.notices if text not in self._notices]
         return reply
 
-    async def _sum_up(self, replies: Sequence[ToolReply]) -> StepOutcome:
-        """The turns are spent: one call without tools for what there is."""
-        self._tell("turns_spent", turns=self._request.brief.max_turns)
+    def _history_is_long(self) -> bool:
+        """Whether Temporal might end the step before its turns do."""
+        info = workflow.info()
+        is_long = info.get_current_history_length() >= self._request.request.continue_after_events
+        return is_long or info.is_continue_as_new_suggested()
+
+    async def _sum_up(self, replies: Sequence[ToolReply], notice: str, rounds: int) -> StepOutcome:
+        """The turns are spent, or all that one history takes: one call without tools for what there is."""
+        self._tell(notice, turns=rounds)
         reply = await self._take_turn(replies, is_last=True)
         return await self._end_with(reply.finding)
 
@@ -182,6 +191,24 @@ class Step:
         return checked.claims
 
     # Tool calls
+
+    async def _carry_out(self, calls: Sequence[ToolCall]) -> list[ToolReply]:
+        """Make the calls of a turn side by side; what was asked before is answered from what is known."""
+        fresh: dict[tuple[object, ...], ToolCall] = {}
+        for asked in calls:
+            if asked.wish not in self._known:
+                fresh.setdefault(asked.wish, asked)
+        made = dict(zip(fresh, await asyncio.gather(*[self._make(asked) for asked in fresh.values()]), strict=True))
+        replies = []
+        for asked in calls:
+            if fresh.get(asked.wish) is asked:
+                replies.append(made[asked.wish])
+                continue
+            self._record(f"asked the same again: {asked.query or asked.url}")
+            reply = made.get(asked.wish) or self._known[asked.wish]
+            replies.append(reply.model_copy(update={"call_id": asked.id, "is_repeat": True}))
+        self._known |= {wish: reply for wish, reply in made.items() if reply.error is None}
+        return replies
 
     async def _make(self, asked: ToolCall) -> ToolReply:
         """Make one tool call. Whatever goes wrong is told to the model under the call's id."""

@@ -24,6 +24,13 @@ Documents = Annotated[
     Path | None,
     typer.Option("--documents", metavar="DIR", help="Search this folder of documents too.", show_default=False),
 ]
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="ID", help="Follow up on the report of this run.", show_default=False),
+]
+FromStep = Annotated[
+    str, typer.Option("--from", metavar="STEP", help="The first step to be done again, such as s3.", show_default=False)
+]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the report here.", show_default=False)
 ]
@@ -33,6 +40,15 @@ Locale = Annotated[
 ]
 MaxSteps = Annotated[str | None, typer.Option("--max-steps", metavar="N", help="Steps of a plan, 1 to 30.")]
 MaxRounds = Annotated[str | None, typer.Option("--max-rounds", metavar="N", help="Plans carried out, 1 to 10.")]
+ReplanAfterWhat = Annotated[
+    str | None,
+    typer.Option(
+        "--replan-after",
+        metavar="round|step",
+        help="When findings are judged, with --max-rounds above 1; round unless said.",
+        show_default=False,
+    ),
+]
 MaxTurns = Annotated[str | None, typer.Option("--max-turns", metavar="N", help="Tool rounds of a step, 1 to 100.")]
 MaxEdits = Annotated[str | None, typer.Option("--max-edits", metavar="N", help="Edits of a plan, 0 to 100.")]
 AttentionDeadline = Annotated[

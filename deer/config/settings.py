@@ -103,6 +103,19 @@ class Settings(BaseSettings):
     ] = 130
     """Above `model_timeout_seconds` by default, so that a stopped worker ends hardly a call that was paid for."""
 
+    deployment_name: Annotated[
+        str | None,
+        Field(
+            min_length=1, max_length=200, pattern=r"^[^.:\s]+$", description="a name without spaces, dots and colons"
+        ),
+    ] = None
+    """Given: workers join Worker Versioning under this name, and a run stays with the version it began on."""
+    build_id: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, pattern=r"^[^:\s]+$", description="a name without spaces and colons"),
+    ] = None
+    """Which version a worker is; a digest of its code unless said."""
+
     data_dir: Annotated[Path, Field(description="a directory")] = Path(".deer")
     store: Annotated[str | None, Field(description="a directory that workers and starter share")] = None
     env: Annotated[Deployment, Field(description=f"one of: {_names(Deployment)}")] = Deployment.DEVELOPMENT

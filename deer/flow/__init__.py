@@ -10,6 +10,7 @@ from deer.flow.briefs import (
 )
 from deer.flow.controls import Orders, check_control, take_control
 from deer.flow.coordination import check_answer, open_question, take_answer, take_decision
+from deer.flow.forks import forked, recalled_from, take_earlier
 from deer.flow.holds import check_step_report, hold, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
@@ -18,14 +19,17 @@ from deer.flow.spending import spending_section
 from deer.flow.state import MAX_ENTRY_CHARS, PAUSE_REASON, ReviewState, RunState, StepProgress
 from deer.flow.team import (
     begin_round,
+    do_without_the_rest,
     end_phase,
     end_step,
     gaps,
     has_rounds_left,
     has_steps_to_do,
+    is_as_planned,
     settle_waiting_steps,
     start_ready_steps,
     steps_to_start,
+    stops_after_a_step,
 )
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
@@ -44,13 +48,16 @@ __all__ = [
     "check_review",
     "check_step_report",
     "coordinator_brief",
+    "do_without_the_rest",
     "end_phase",
     "end_step",
     "finding_briefs",
+    "forked",
     "gaps",
     "has_rounds_left",
     "has_steps_to_do",
     "hold",
+    "is_as_planned",
     "judge_brief",
     "open_question",
     "outcome_of",
@@ -59,6 +66,7 @@ __all__ = [
     "planner_brief",
     "progress_since",
     "ready_steps",
+    "recalled_from",
     "references_of",
     "reporter_brief",
     "settle_waiting_steps",
@@ -67,9 +75,11 @@ __all__ = [
     "status_of",
     "step_brief",
     "steps_to_start",
+    "stops_after_a_step",
     "take_answer",
     "take_control",
     "take_decision",
+    "take_earlier",
     "take_review",
     "take_step_report",
 ]

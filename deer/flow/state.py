@@ -1,6 +1,6 @@
 """The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pydantic import BaseModel, Field
@@ -11,6 +11,7 @@ from deer.models import (
     CheckedClaim,
     Clarification,
     ClarifyingQuestion,
+    EarlierReport,
     Finding,
     FinishedReport,
     HandOff,
@@ -45,6 +46,7 @@ class StepProgress(BaseModel):
     """How far a step has come. `attempt` counts its child workflows from 1.
 
     `skip_asked`: a person wants to do without it. `was_cut_short`: its finding is what it had when it was told to end.
+    `was_not_needed`: the judge found the findings enough before it was begun.
     """
 
     status: StepStatus = StepStatus.PENDING
@@ -54,6 +56,7 @@ class StepProgress(BaseModel):
     reason: str | None = None
     skip_asked: bool = False
     was_cut_short: bool = False
+    was_not_needed: bool = False
 
 
 class ReviewState(StrEnum):
@@ -76,6 +79,8 @@ class RunState(BaseModel):
     asked: ClarifyingQuestion | None = None
     """What the coordinator asks and nobody has answered yet."""
     clarifications: tuple[Clarification, ...] = ()
+    earlier: EarlierReport | None = None
+    """What the run that this one follows up on reported."""
     answer: str | None = None
     round: int = 0
     plan: Plan | None = None
@@ -85,6 +90,8 @@ class RunState(BaseModel):
     revisions: int = 0
     review: ReviewState = ReviewState.WAITING
     reviewable: bool = False
+    review_shown: tuple[int, datetime] | None = None
+    """Revision of the plan that was shown last, and since when."""
     feedback: tuple[str, ...] = ()
     edits: int = 0
     sources: SourceRegister = Field(default_factory=lambda: SourceRegister(prefix="b"))
@@ -195,6 +202,7 @@ class RunState(BaseModel):
         known = self.plan.steps if self.plan else ()
         return PlanRules(
             max_steps=self.request.max_steps,
+            min_steps=1 if self.revisions else min(len(self.topics), self.request.max_steps),
             known_ids=tuple(step.id for step in known),
             finished_ids=tuple(step.id for step in known if self.steps[step.id].status is not StepStatus.PENDING),
         )
@@ -221,9 +229,17 @@ class RunState(BaseModel):
             if step.need_search and step.step_type is not StepType.RESEARCH:
                 self.notice(at, word("search_ignored", self.locale, title=step.title))
 
-    def open_review(self) -> None:
+    def open_review(self, at: datetime) -> None:
         """From now on the plan can be reviewed. What was answered meanwhile stays answered."""
         self.reviewable = True
+        if self.review_shown is None or self.review_shown[0] != self.revisions:
+            self.review_shown = (self.revisions, at)
+
+    def review_time_left(self, at: datetime) -> timedelta | None:
+        """Until the deadline of the plan that is shown, nothing when it has passed; None without a deadline."""
+        if self.request.review_deadline is None or self.review_shown is None:
+            return self.request.review_deadline
+        return max(timedelta(), self.request.review_deadline - (at - self.review_shown[1]))
 
     def keep_plan(self) -> None:
         """No new plan came of a request for changes: the one before it waits again."""

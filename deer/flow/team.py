@@ -4,7 +4,7 @@ from datetime import datetime
 
 from deer.flow.plans import ENDED, ready_steps
 from deer.flow.state import MAX_ENTRY_CHARS, RunState, StepProgress
-from deer.models import CheckedClaim, Phase, Step, StepOutcome, StepStatus
+from deer.models import CheckedClaim, Phase, PlanDraft, ReplanAfter, Step, StepOutcome, StepStatus
 from deer.wording import word
 
 
@@ -20,6 +20,16 @@ def has_rounds_left(state: RunState) -> bool:
     return state.round < state.request.max_rounds and not state.finishing
 
 
+def stops_after_a_step(state: RunState) -> bool:
+    """Whether the judge is asked after each step, since it may still change what follows."""
+    return state.request.replan_after is ReplanAfter.STEP and has_rounds_left(state)
+
+
+def ended_steps(state: RunState) -> frozenset[str]:
+    """The steps that have come to their end, whatever it was."""
+    return frozenset(step_id for step_id, progress in state.steps.items() if progress.status in ENDED)
+
+
 def has_steps_to_do(state: RunState) -> bool:
     """Whether a step is at work or waits to be."""
     return any(progress.status not in ENDED for progress in state.steps.values())
@@ -31,7 +41,8 @@ def steps_to_start(state: RunState) -> tuple[Step, ...]:
         return ()
     statuses = {step_id: progress.status for step_id, progress in state.steps.items()}
     running = sum(status is StepStatus.RUNNING for status in statuses.values())
-    return ready_steps(state.plan, statuses, state.request.max_parallel_steps - running)
+    at_once = 1 if stops_after_a_step(state) else state.request.max_parallel_steps
+    return ready_steps(state.plan, statuses, at_once - running)
 
 
 def start_ready_steps(state: RunState) -> tuple[Step, ...]:
@@ -48,6 +59,25 @@ def leave_out(state: RunState, at: datetime, reason: str) -> None:
     for step_id, progress in state.steps.items():
         if progress.status is StepStatus.PENDING:
             end_step(state, at, step_id, StepOutcome(status=StepStatus.SKIPPED, reason=reason))
+
+
+def do_without_the_rest(state: RunState, at: datetime) -> None:
+    """The findings are enough: steps that wait are not needed, which is no gap."""
+    for progress in state.steps.values():
+        progress.was_not_needed = progress.status is StepStatus.PENDING
+    leave_out(state, at, word("not_needed", state.locale))
+
+
+def is_as_planned(state: RunState, draft: PlanDraft) -> bool:
+    """Whether a draft of the judge is what waits anyway, so that nobody need review it."""
+    waiting = [step for step in (state.plan.steps if state.plan else ()) if _waits(state, step)]
+    return [(step.id, step.title, step.description) for step in draft.steps] == [
+        (step.id, step.title, step.description) for step in waiting
+    ]
+
+
+def _waits(state: RunState, step: Step) -> bool:
+    return state.steps[step.id].status is StepStatus.PENDING
 
 
 def end_step(state: RunState, at: datetime, step_id: str, outcome: StepOutcome) -> None:
@@ -93,7 +123,7 @@ def gaps(state: RunState) -> tuple[str, ...]:
     return tuple(
         word(keys.get(progress.status, "step_cut_short"), state.locale, title=titles[step_id], reason=progress.reason)
         for step_id, progress in state.steps.items()
-        if progress.status in keys or progress.was_cut_short
+        if (progress.status in keys and not progress.was_not_needed) or progress.was_cut_short
     )
 
 

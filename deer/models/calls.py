@@ -7,6 +7,7 @@ from pydantic import Field
 from deer.models.briefs import (
     ClarifyingQuestion,
     CoordinatorBrief,
+    EarlierReport,
     FindingBrief,
     JudgeBrief,
     PlannerBrief,
@@ -109,14 +110,23 @@ class ToolCall(Model):
     url: str = ""
     error: str | None = None
 
+    @property
+    def wish(self) -> tuple[object, ...]:
+        """What it asks for: calls that wish the same need be made once. One that cannot be made is like no other."""
+        if self.error is not None:
+            return (self.id, self.error)
+        return (self.name, self.query, self.max_results, self.topic, self.depth, self.url)
+
 
 class ToolReply(Model):
     """What a tool call brought, to be shown to the model under the call's id.
 
     Exactly one of `hits` (a search; may be an empty tuple), `page` and `error` is set.
+    `is_repeat`: the step had made the same call before; this is what came of it then.
     """
 
     call_id: str
+    is_repeat: bool = False
     hits: tuple[Source, ...] | None = None
     page: Source | None = None
     error: str | None = None
@@ -258,10 +268,12 @@ class SaveRunRequest(Model):
     """Input of `save_run`: the record of a run, texts over 8 KB as previews, and the references of those texts.
 
     `texts` maps a path such as `report.markdown` or `plan.steps.s1.finding` to where the whole text is.
+    `state`: all that the run knows, as JSON, from which forks and follow-ups begin.
     """
 
     status: RunStatus
     texts: dict[str, TextRef] = Field(default_factory=dict)
+    state: str = ""
 
 
 class SaveRunReply(Model):
@@ -270,16 +282,31 @@ class SaveRunReply(Model):
     entry: str
 
 
+class RecallRequest(Model):
+    """Input of `recall_run`: the id of a run that has a report."""
+
+    run_id: str
+
+
+class Recalled(Model):
+    """Result of `recall_run`: a report and the sources that it cites, in the order of their numbers."""
+
+    report: EarlierReport
+    sources: tuple[FoundSource, ...]
+
+
 class StepRequest(Model):
     """Input of the workflow `Step`. `run_id` is the workflow id of the run, which is told when the step is held.
 
     `sources` are those that the findings in the brief may name, as far as the look-up of a quote needs them.
+    `sources_named`: how many ids the step's name was given to by an earlier try of it.
     """
 
     run_id: str
     brief: StepBrief
     request: ResearchRequest
     sources: tuple[Source, ...] = ()
+    sources_named: int = 0
 
 
 class StepOutcome(Model):

@@ -79,6 +79,8 @@ def _search_rule(brief: StepBrief) -> str:
 
 def _blocks(brief: AnyBrief) -> Iterator[str]:
     """The parts of the user message: the question first, what is to be done about it last."""
+    if brief.earlier is not None:
+        yield fenced(Tag.EARLIER_REPORT, full(brief.earlier.text), question=brief.earlier.question)
     yield fenced(Tag.QUESTION, brief.question)
     match brief:
         case CoordinatorBrief():
@@ -115,6 +117,7 @@ def _planner_blocks(brief: PlannerBrief) -> Iterator[str]:
 
 
 def _reporter_blocks(brief: ReporterBrief) -> Iterator[str]:
+    yield from (fenced(Tag.TOPIC, topic) for topic in brief.topics)
     if brief.plan is not None:
         yield fenced(Tag.PLAN, _plan_json(brief.plan))
     yield from map(_finding, brief.findings)

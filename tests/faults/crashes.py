@@ -160,8 +160,9 @@ async def crash_lanes(directory: Path, count: int) -> AsyncIterator[list[Lane]]:
             await server.add_namespace(name)
             services = opened.enter_context(ScriptedServices())
             (directory / name).mkdir()
-            settings = {"TEMPORAL_NAMESPACE": name}
-            worker = WorkerProcess(server.address, services, directory / name, settings, product.start_worker)
+            worker = WorkerProcess(
+                server.address, services, directory / name, product.start_worker, TEMPORAL_NAMESPACE=name
+            )
             opened.enter_context(worker)
             lanes.append(Lane(await server.client(name), services, worker))
         yield lanes

@@ -58,8 +58,8 @@ class WorkerProcess:
         address: str,
         services: ScriptedServices,
         directory: Path,
-        settings: Mapping[str, str] | None = None,
         start: Start = start_program,
+        **settings: str,
     ) -> None:
         self.store = directory / "store"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_SETTINGS)}
@@ -69,7 +69,7 @@ class WorkerProcess:
             "TEMPORAL_ADDRESS": address,
             "DEER_STORE": str(self.store),
             "DEER_DATA_DIR": str(directory / "data"),
-            **(settings or {}),
+            **settings,
         }
         self._start = start
         self._process: Started | None = None
