@@ -7,7 +7,7 @@ from pathlib import Path
 from deer.providers.files import FileStore
 from deer.temporal import RESEARCH_QUEUE
 from tests.faults.file_server import file_server
-from tests.faults.worker_process import WorkerProcess
+from tests.faults.worker_process import WorkerProcess, start_program
 from tests.running import Runs
 from tests.scripted import ScriptedServices
 
@@ -18,6 +18,6 @@ async def deployment(
 ) -> AsyncIterator[tuple[Runs, WorkerProcess]]:
     """A worker that is ready, and runs on it; all that is kept goes to `directory`."""
     async with file_server(directory) as server:
-        with WorkerProcess(server.address, services, directory, **settings) as worker:
+        with WorkerProcess(server.address, services, directory, start_program, **settings) as worker:
             await worker.until_ready()
             yield Runs(await server.client(), RESEARCH_QUEUE, FileStore(worker.store)), worker

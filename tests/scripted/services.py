@@ -58,6 +58,8 @@ class Setup:
     """None: three pages named after the query."""
     pages: dict[str, str] = field(default_factory=dict)
     """HTML by name; other names get an article made for them."""
+    drips: frozenset[str] = frozenset()
+    """Names of pages that come a little at a time: 100 MB in a quarter of an hour."""
     failure: Callable[[Call], Failure | None] | None = None
     """Which failure a call is answered with, if any, on top of those planned by `fail`."""
 
@@ -236,6 +238,8 @@ class ScriptedServices:
         await self._wait(call, failure, self.setup.page_latency_s)
         if failure:
             return _failed(call, failure)
+        if name in self.setup.drips:
+            return StreamingResponse(_drip(call), media_type="text/html")
         _finish(call, 200)
         return self._watched(call, HTMLResponse(self.setup.pages.get(name) or article(name)))
 
@@ -275,6 +279,17 @@ class ScriptedServices:
 def _finish(call: Call, status: int) -> None:
     call.status = status
     call.finished = time.monotonic()
+
+
+async def _drip(call: Call) -> AsyncIterator[bytes]:
+    """A page without end, as far as anybody waits."""
+    paragraph = b"<p>" + b"drop " * 220 + b"</p>"
+    try:
+        for _ in range(100_000_000 // len(paragraph)):
+            yield paragraph
+            await asyncio.sleep(0.01)
+    finally:
+        _finish(call, 200)
 
 
 def _failed(call: Call, failure: Failure) -> Response:
