@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from temporalio import workflow
@@ -15,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.search import SearchActivities
     from deer.errors import FailureKind, InvalidInput, ServiceError
     from deer.evidence import SourceRegister, shown_source
-    from deer.flow import MAX_ENTRY_CHARS
+    from deer.flow import MAX_ENTRY_CHARS, Allowance, unpriced_notice
     from deer.messages import Command, StepReport, parse_command, refuse_more
     from deer.models import (
         AgentNote,
@@ -24,6 +25,8 @@ with workflow.unsafe.imports_passed_through():
         CheckedClaim,
         Claim,
         Finding,
+        Kind,
+        Lease,
         Phase,
         ProgressEntry,
         ProgressPage,
@@ -57,7 +60,7 @@ MAX_SOURCES_TOLD = 10
 
 
 class _WoundDown(Exception):
-    """No call is to be made any more."""
+    """No call is to be made any more. Its text names the limit that ends the step, and is empty when a person does."""
 
 
 @workflow.defn(name="Step")
@@ -70,6 +73,7 @@ class Step:
         self._request = request
         self._sources = SourceRegister(prefix=request.brief.step.id)
         self._usage = Usage()
+        self._allowance = Allowance(request.lease)
         self._notices: list[str] = []
         self._entries: list[ProgressEntry] = []
         self._transcript: TextRef | None = None
@@ -85,8 +89,8 @@ class Step:
         """Work until there is a finding, the turns are spent, or a call fails for good."""
         try:
             return await self._work()
-        except _WoundDown:
-            return self._what_there_is()
+        except _WoundDown as ending:
+            return self._what_there_is(str(ending))
         except ServiceError as error:
             return self._outcome(StepStatus.FAILED, reason=str(error))
         except (asyncio.CancelledError, FailureError) as error:
@@ -133,10 +137,14 @@ class Step:
             ),
             policies.MODEL,
             f"{brief.role} {brief.step.id}, turn {self._turn}",
+            Kind.TOKENS,
+            Kind.USD,
         )
         self._transcript = reply.transcript
         self._usage += reply.usage
-        self._notices += [text for text in reply.notices if text not in self._notices]
+        unpriced = unpriced_notice(reply.usage, brief.locale) if self._allowance.counts_usd else None
+        told = (*reply.notices, *([unpriced] if unpriced else []))
+        self._notices += [text for text in told if text not in self._notices]
         return reply
 
     async def _sum_up(self, replies: Sequence[ToolReply]) -> StepOutcome:
@@ -214,6 +222,7 @@ class Step:
             ),
             policies.SEARCH,
             f"search: {asked.query}",
+            Kind.SEARCHES,
         )
         self._usage += Usage(searches=int(reply.was_paid))
         self._notices.extend(reply.notices)
@@ -237,6 +246,7 @@ class Step:
             ),
             policies.PAGE,
             f"read: {asked.url}",
+            Kind.PAGES,
         )
         self._usage += Usage(pages=int(reply.was_paid))
         page = self._sources.add(reply.source)
@@ -249,26 +259,48 @@ class Step:
         request: Request,
         policy: ActivityConfig,
         summary: str,
+        *kinds: Kind,
     ) -> Result:
-        """The result of an activity. Raises ServiceError when it failed for good, _WoundDown when none is to be made.
+        """The result of an activity, which spends of these kinds.
 
-        A paused step makes no call until it is resumed.
+        Raises ServiceError when it failed for good or may not be made, _WoundDown when none is to be made any more.
         """
-        if self._paused:
-            await workflow.wait_condition(lambda: not self._paused or self._winding_down)
-        if self._winding_down:
-            raise _WoundDown
-        return await call(activity, request, policy, summary, self._hold)
+        await self._clear(kinds)
+        self._allowance.begin(kinds)
+        try:
+            return await call(activity, request, policy, summary, self._hold)
+        finally:
+            self._allowance.end(kinds)
 
-    def _what_there_is(self) -> StepOutcome:
+    async def _clear(self, kinds: Sequence[Kind]) -> None:
+        """Wait until a call may be made: a paused step makes none, and one without a lease asks for more first."""
+        while True:
+            if self._paused:
+                await workflow.wait_condition(lambda: not self._paused or self._winding_down)
+            if self._winding_down:
+                raise _WoundDown
+            if not (lacking := self._allowance.lacking(self._usage, kinds)):
+                return
+            if (why := self._allowance.refusal(lacking)) is not None:
+                if Kind.TOKENS in kinds:
+                    raise _WoundDown(why)
+                raise ServiceError(f"not made: {why}; go on with what there is", FailureKind.REJECTED)
+            if self._allowance.ask(lacking):
+                await self._report()
+            await workflow.wait_condition(partial(self._is_answered, lacking))
+
+    def _is_answered(self, kinds: Sequence[Kind]) -> bool:
+        return self._winding_down or not self._allowance.wants.keys() & set(kinds)
+
+    def _what_there_is(self, why: str) -> StepOutcome:
         """The step was told to end: what its searches brought, put together without a model, or nothing."""
         locale = self._request.brief.locale
         found = self._sources.all()[:MAX_SOURCES_TOLD]
         if not found:
-            return self._outcome(StepStatus.SKIPPED, reason=word("finished_early", locale))
+            return self._outcome(StepStatus.SKIPPED, reason=why or word("finished_early", locale))
         lines = [f"- {source.title}: {source.summary} [{source.id}]" for source in found]
         summary = "\n".join([word("cut_short_finding", locale), "", *lines])
-        outcome = self._outcome(StepStatus.DONE, finding=Finding(summary=summary))
+        outcome = self._outcome(StepStatus.DONE, finding=Finding(summary=summary), reason=why or None)
         return outcome.model_copy(update={"was_cut_short": True})
 
     # Telling others
@@ -277,7 +309,7 @@ class Step:
         """Wait for a person; the parent is told, and shows it. Raises ServiceError when nobody came in time."""
         self._held = reason
         self._record(f"needs attention: {reason}")
-        await self._report(reason)
+        await self._report()
         deadline = self._request.request.attention_deadline
         try:
             await workflow.wait_condition(
@@ -289,14 +321,20 @@ class Step:
             raise ServiceError(f"{reason}; nobody mended it in {deadline}", FailureKind.REJECTED) from None
         finally:
             self._held = None
-        await self._report(None)
+        await self._report()
         if self._winding_down:
             raise _WoundDown
 
-    async def _report(self, held: str | None) -> None:
+    async def _report(self) -> None:
         parent = workflow.get_external_workflow_handle(self._request.run_id)
         self._reports += 1
-        report = StepReport(step_id=self._request.brief.step.id, held=held, number=self._reports)
+        report = StepReport(
+            step_id=self._request.brief.step.id,
+            held=self._held,
+            number=self._reports,
+            usage=self._allowance.spent(self._usage),
+            wants=self._allowance.wants,
+        )
         await parent.signal("report", report)
 
     def _tell(self, notice: str, **values: object) -> None:
@@ -336,7 +374,10 @@ class Step:
         except InvalidInput as error:
             workflow.logger.warning("ignored a command: %s", error)
 
-    def _obey(self, command: Command) -> None:
+    def _obey(self, command: Command | Lease) -> None:
+        if isinstance(command, Lease):
+            self._allowance.take(command)
+            return
         if command is Command.RETRY:
             self._held = None
         elif command is Command.WIND_DOWN:

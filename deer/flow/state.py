@@ -1,11 +1,12 @@
 """The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pydantic import BaseModel, Field
 
 from deer.evidence import SourceRegister
+from deer.flow.ledger import Ledger
 from deer.flow.plans import plan_from_draft
 from deer.models import (
     CheckedClaim,
@@ -44,7 +45,8 @@ MAX_NOTICES = 200
 class StepProgress(BaseModel):
     """How far a step has come. `attempt` counts its child workflows from 1.
 
-    `skip_asked`: a person wants to do without it. `was_cut_short`: its finding is what it had when it was told to end.
+    `skip_asked`: a person wants to do without it. `ended_by`: which limit it was told to end at.
+    `was_cut_short`: its finding is what it had when it was told to end.
     """
 
     status: StepStatus = StepStatus.PENDING
@@ -53,6 +55,7 @@ class StepProgress(BaseModel):
     claims: tuple[CheckedClaim, ...] = ()
     reason: str | None = None
     skip_asked: bool = False
+    ended_by: str | None = None
     was_cut_short: bool = False
 
 
@@ -107,13 +110,21 @@ class RunState(BaseModel):
     usage: Usage = Usage()
     spent_by: dict[Role, Usage] = {}
     """What each role spent of it, in the order in which they first spent something."""
+    ledger: Ledger = Field(default_factory=Ledger)
+    limits_met: tuple[str, ...] = ()
+    """What limits of the budget left out, besides steps: sentences for the report."""
+    worked: timedelta = timedelta()
+    """Time at work until it was last told, waits for people left out."""
+    working_since: datetime | None = None
+    """When the time was last told; None while the clock stands."""
     entries: tuple[ProgressEntry, ...] = ()
     entries_dropped: int = 0
 
     @classmethod
     def begin(cls, run_id: str, request: ResearchRequest) -> "RunState":
         """The state of a run that has done nothing yet."""
-        return cls(id=run_id, request=request, locale=request.locale or guessed_locale(request.question))
+        ledger = Ledger(budget=request.budget)
+        return cls(id=run_id, request=request, ledger=ledger, locale=request.locale or guessed_locale(request.question))
 
     # What happened
 

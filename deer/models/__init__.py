@@ -14,6 +14,7 @@ from deer.models.briefs import (
     SourceBrief,
     StepBrief,
 )
+from deer.models.budget import Budget, Kind, Lease, Spent
 from deer.models.calls import (
     AgentNote,
     CancelRunReply,
@@ -130,6 +131,7 @@ __all__ = [
     "AgentNote",
     "AnyBrief",
     "Brief",
+    "Budget",
     "CancelRunReply",
     "CancelRunRequest",
     "ChatMessage",
@@ -158,6 +160,8 @@ __all__ = [
     "JoinedFindings",
     "JudgeBrief",
     "JudgeRequest",
+    "Kind",
+    "Lease",
     "Message",
     "Model",
     "ModelResult",
@@ -195,6 +199,7 @@ __all__ = [
     "SourceBrief",
     "SourceStatus",
     "Speaker",
+    "Spent",
     "Step",
     "StepBrief",
     "StepOutcome",
