@@ -45,8 +45,11 @@ class RunFailed(DeerError):
 class OpenRun:
     """A run that people can look into and speak to while it goes on. `workflows.research` tells its story."""
 
-    def __init__(self, request: object) -> None:
-        """Begin with a request as Temporal delivered it; one that breaks a rule is kept for `run` to fail on."""
+    def __init__(self, request: object, state: object) -> None:
+        """Begin with a request as Temporal delivered it; one that breaks a rule is kept for `run` to fail on.
+
+        `state`: where an earlier history of the run stopped, None for a run that has none.
+        """
         self._bad_request: InvalidInput | None = None
         try:
             self._request = ResearchRequest.model_validate(request)
@@ -56,7 +59,8 @@ class OpenRun:
         run_id = workflow.info().workflow_id
         if {".", ".."} & set(run_id.split("/")):
             self._bad_request = InvalidInput(f"a run cannot be named {run_id!r}: its record is kept under that name")
-        self._state = flow.RunState.begin(run_id, self._request)
+        begun = None if state is None else flow.RunState.model_validate(state)
+        self._state = begun or flow.RunState.begin(run_id, self._request)
         self._children: dict[str, ChildWorkflowHandle[Step, Any]] = {}
         self._shown_phase: Phase | None = None
         self._saving = asyncio.Lock()
@@ -119,6 +123,20 @@ class OpenRun:
         self._show()
         if given_up:
             raise ServiceError(reason, FailureKind.REJECTED)
+
+    # A long life
+
+    def _history_is_long(self) -> bool:
+        """Whether this history should end soon, by the measure of the request or Temporal's own."""
+        info = workflow.info()
+        is_long = info.get_current_history_length() >= self._request.continue_after_events
+        return is_long or info.is_continue_as_new_suggested()
+
+    async def _renew_long_history(self) -> None:
+        """Continue as new where the history is long, with the state as it is; to be called while nothing is pending."""
+        if self._history_is_long():
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            workflow.continue_as_new(args=[self._request, self._state])
 
     # Showing and saving
 

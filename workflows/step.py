@@ -1,23 +1,19 @@
 """One step: the model says its next move, code makes it and shows what came of it, until the step has its finding."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
-from temporalio.workflow import ActivityConfig
 
 with workflow.unsafe.imports_passed_through():
     from activities.llm import ModelActivities
     from activities.pages import PageActivities
     from activities.reports import ReportActivities
     from activities.search import SearchActivities
-    from deer.errors import FailureKind, InvalidInput, ServiceError
+    from deer.errors import ServiceError
     from deer.evidence import SourceRegister, shown_source
-    from deer.flow import MAX_ENTRY_CHARS, Allowance, unpriced_notice
-    from deer.messages import Command, StepReport, parse_command, refuse_more
+    from deer.flow import unpriced_notice
     from deer.models import (
         AgentNote,
         Check,
@@ -26,10 +22,6 @@ with workflow.unsafe.imports_passed_through():
         Claim,
         Finding,
         Kind,
-        Lease,
-        Phase,
-        ProgressEntry,
-        ProgressPage,
         ReadRequest,
         SearchRequest,
         StepOutcome,
@@ -45,7 +37,8 @@ with workflow.unsafe.imports_passed_through():
     )
     from deer.wording import word
     from workflows import policies
-    from workflows.calling import Request, Result, call, call_locally
+    from workflows.calling import call_locally
+    from workflows.open_step import OpenStep, WoundDown
 
 
 MAX_CALLS_PER_TURN = 12
@@ -59,37 +52,25 @@ MAX_SOURCES_TOLD = 10
 """Sources named in the finding of a step that was told to end: more would be a list nobody reads."""
 
 
-class _WoundDown(Exception):
-    """No call is to be made any more. Its text names the limit that ends the step, and is empty when a person does."""
-
-
 @workflow.defn(name="Step")
-class Step:
+class Step(OpenStep):
     """An agent with its own context: it searches and reads, and ends with a finding or a reason why there is none."""
 
     @workflow.init
     def __init__(self, request: StepRequest) -> None:
         """State that message handlers need, which may run before `run`."""
-        self._request = request
-        self._sources = SourceRegister(prefix=request.brief.step.id)
-        self._usage = Usage()
-        self._allowance = Allowance(request.lease)
-        self._notices: list[str] = []
-        self._entries: list[ProgressEntry] = []
+        super().__init__(request)
         self._transcript: TextRef | None = None
         self._turn = 0
         self._searched = False
-        self._held: str | None = None
-        self._paused = False
-        self._winding_down = False
-        self._reports = 0
+        self._known: dict[tuple[object, ...], ToolReply] = {}
 
     @workflow.run
     async def run(self, request: StepRequest) -> StepOutcome:
         """Work until there is a finding, the turns are spent, or a call fails for good."""
         try:
             return await self._work()
-        except _WoundDown as ending:
+        except WoundDown as ending:
             return self._what_there_is(str(ending))
         except ServiceError as error:
             return self._outcome(StepStatus.FAILED, reason=str(error))
@@ -105,11 +86,13 @@ class Step:
         reply = await self._take_turn()
         while True:
             if reply.calls:
-                replies = await asyncio.gather(*[self._make(asked) for asked in reply.calls[:MAX_CALLS_PER_TURN]])
+                replies = await self._carry_out(reply.calls[:MAX_CALLS_PER_TURN])
                 replies += [_not_made(asked) for asked in reply.calls[MAX_CALLS_PER_TURN:]]
                 rounds += 1
                 if rounds >= self._request.brief.max_turns:
-                    return await self._sum_up(replies)
+                    return await self._sum_up(replies, "turns_spent", rounds)
+                if self._history_is_long():
+                    return await self._sum_up(replies, "history_spent", rounds)
                 reply = await self._take_turn(replies)
             elif (note := self._objection(reply)) is not None and note not in told:
                 told.add(note)
@@ -147,9 +130,15 @@ class Step:
         self._notices += [text for text in told if text not in self._notices]
         return reply
 
-    async def _sum_up(self, replies: Sequence[ToolReply]) -> StepOutcome:
-        """The turns are spent: one call without tools for what there is."""
-        self._tell("turns_spent", turns=self._request.brief.max_turns)
+    def _history_is_long(self) -> bool:
+        """Whether Temporal might end the step before its turns do."""
+        info = workflow.info()
+        is_long = info.get_current_history_length() >= self._request.request.continue_after_events
+        return is_long or info.is_continue_as_new_suggested()
+
+    async def _sum_up(self, replies: Sequence[ToolReply], notice: str, rounds: int) -> StepOutcome:
+        """The turns are spent, or all that one history takes: one call without tools for what there is."""
+        self._tell(notice, turns=rounds)
         reply = await self._take_turn(replies, is_last=True)
         return await self._end_with(reply.finding)
 
@@ -191,6 +180,24 @@ class Step:
 
     # Tool calls
 
+    async def _carry_out(self, calls: Sequence[ToolCall]) -> list[ToolReply]:
+        """Make the calls of a turn side by side; what was asked before is answered from what is known."""
+        fresh: dict[tuple[object, ...], ToolCall] = {}
+        for asked in calls:
+            if asked.wish not in self._known:
+                fresh.setdefault(asked.wish, asked)
+        made = dict(zip(fresh, await asyncio.gather(*[self._make(asked) for asked in fresh.values()]), strict=True))
+        replies = []
+        for asked in calls:
+            if fresh.get(asked.wish) is asked:
+                replies.append(made[asked.wish])
+                continue
+            self._record(f"asked the same again: {asked.query or asked.url}")
+            reply = made.get(asked.wish) or self._known[asked.wish]
+            replies.append(reply.model_copy(update={"call_id": asked.id, "is_repeat": True}))
+        self._known |= {wish: reply for wish, reply in made.items() if reply.error is None}
+        return replies
+
     async def _make(self, asked: ToolCall) -> ToolReply:
         """Make one tool call. Whatever goes wrong is told to the model under the call's id."""
         if asked.error is not None:
@@ -200,7 +207,7 @@ class Step:
         except ServiceError as error:
             self._record(f"{asked.name} failed: {error}")
             return ToolReply(call_id=asked.id, error=str(error))
-        except _WoundDown:  # told at the next turn, once the other calls of this one have ended
+        except WoundDown:  # told at the next turn, once the other calls of this one have ended
             return ToolReply(call_id=asked.id, error="not made: the step is being ended")
 
     async def _search(self, asked: ToolCall) -> ToolReply:
@@ -253,45 +260,6 @@ class Step:
         text = () if reply.source.text is None else (reply.source.text,)
         return ToolReply(call_id=asked.id, page=page.model_copy(update={"texts": text}))
 
-    async def _call(
-        self,
-        activity: Callable[[Any, Request], Awaitable[Result]],
-        request: Request,
-        policy: ActivityConfig,
-        summary: str,
-        *kinds: Kind,
-    ) -> Result:
-        """The result of an activity, which spends of these kinds.
-
-        Raises ServiceError when it failed for good or may not be made, _WoundDown when none is to be made any more.
-        """
-        await self._clear(kinds)
-        self._allowance.begin(kinds)
-        try:
-            return await call(activity, request, policy, summary, self._hold)
-        finally:
-            self._allowance.end(kinds)
-
-    async def _clear(self, kinds: Sequence[Kind]) -> None:
-        """Wait until a call may be made: a paused step makes none, and one without a lease asks for more first."""
-        while True:
-            if self._paused:
-                await workflow.wait_condition(lambda: not self._paused or self._winding_down)
-            if self._winding_down:
-                raise _WoundDown
-            if not (lacking := self._allowance.lacking(self._usage, kinds)):
-                return
-            if (why := self._allowance.refusal(lacking)) is not None:
-                if Kind.TOKENS in kinds:
-                    raise _WoundDown(why)
-                raise ServiceError(f"not made: {why}; go on with what there is", FailureKind.REJECTED)
-            if self._allowance.ask(lacking):
-                await self._report()
-            await workflow.wait_condition(partial(self._is_answered, lacking))
-
-    def _is_answered(self, kinds: Sequence[Kind]) -> bool:
-        return self._winding_down or not self._allowance.wants.keys() & set(kinds)
-
     def _what_there_is(self, why: str) -> StepOutcome:
         """The step was told to end: what its searches brought, put together without a model, or nothing."""
         locale = self._request.brief.locale
@@ -302,99 +270,6 @@ class Step:
         summary = "\n".join([word("cut_short_finding", locale), "", *lines])
         outcome = self._outcome(StepStatus.DONE, finding=Finding(summary=summary), reason=why or None)
         return outcome.model_copy(update={"was_cut_short": True})
-
-    # Telling others
-
-    async def _hold(self, reason: str) -> None:
-        """Wait for a person; the parent is told, and shows it. Raises ServiceError when nobody came in time."""
-        self._held = reason
-        self._record(f"needs attention: {reason}")
-        await self._report()
-        deadline = self._request.request.attention_deadline
-        try:
-            await workflow.wait_condition(
-                lambda: self._held is None or self._winding_down,
-                timeout=deadline,
-                timeout_summary="attention deadline",
-            )
-        except TimeoutError:
-            raise ServiceError(f"{reason}; nobody mended it in {deadline}", FailureKind.REJECTED) from None
-        finally:
-            self._held = None
-        await self._report()
-        if self._winding_down:
-            raise _WoundDown
-
-    async def _report(self) -> None:
-        parent = workflow.get_external_workflow_handle(self._request.run_id)
-        self._reports += 1
-        report = StepReport(
-            step_id=self._request.brief.step.id,
-            held=self._held,
-            number=self._reports,
-            usage=self._allowance.spent(self._usage),
-            wants=self._allowance.wants,
-        )
-        await parent.signal("report", report)
-
-    def _tell(self, notice: str, **values: object) -> None:
-        brief = self._request.brief
-        self._notices.append(word(notice, brief.locale, title=brief.step.title, **values))
-
-    def _record(self, text: str) -> None:
-        entry = ProgressEntry(at=workflow.now(), text=text[:MAX_ENTRY_CHARS], step_id=self._request.brief.step.id)
-        self._entries.append(entry)
-
-    def _outcome(
-        self,
-        status: StepStatus,
-        *,
-        finding: Finding | None = None,
-        claims: tuple[CheckedClaim, ...] = (),
-        reason: str | None = None,
-    ) -> StepOutcome:
-        return StepOutcome(
-            status=status,
-            finding=finding,
-            claims=claims,
-            reason=reason,
-            sources=self._sources.all(),
-            usage=self._usage,
-            notices=tuple(self._notices),
-        )
-
-    # Messages
-
-    @workflow.signal(description="A command of the run, such as retry")
-    def command(self, value: Any = None, *more: Any) -> None:
-        """Take a command of the parent; a malformed one changes nothing."""
-        try:
-            refuse_more("command", more)
-            self._obey(parse_command(value))
-        except InvalidInput as error:
-            workflow.logger.warning("ignored a command: %s", error)
-
-    def _obey(self, command: Command | Lease) -> None:
-        if isinstance(command, Lease):
-            self._allowance.take(command)
-            return
-        if command is Command.RETRY:
-            self._held = None
-        elif command is Command.WIND_DOWN:
-            self._winding_down = True
-        else:
-            self._paused = command is Command.PAUSE
-        self._record(f"told to {command.replace('_', ' ')}")
-
-    @workflow.query(description="What the step has done after a cursor")
-    def progress(self, since: str = "") -> ProgressPage:
-        """Live progress of this step; the empty cursor asks from the beginning."""
-        seen = min(int(since), len(self._entries)) if since.isdigit() else 0
-        resting = Phase.PAUSED if self._paused else Phase.RESEARCHING
-        phase = resting if self._held is None else Phase.NEEDS_ATTENTION
-        return ProgressPage(
-            cursor=str(len(self._entries)), phase=phase, reason=self._held, entries=tuple(self._entries[seen:])
-        )
 
 
 def _not_made(asked: ToolCall) -> ToolReply:

@@ -33,6 +33,15 @@ Locale = Annotated[
 ]
 MaxSteps = Annotated[str | None, typer.Option("--max-steps", metavar="N", help="Steps of a plan, 1 to 30.")]
 MaxRounds = Annotated[str | None, typer.Option("--max-rounds", metavar="N", help="Plans carried out, 1 to 10.")]
+ReplanAfterWhat = Annotated[
+    str | None,
+    typer.Option(
+        "--replan-after",
+        metavar="round|step",
+        help="When findings are judged, with --max-rounds above 1; round unless said.",
+        show_default=False,
+    ),
+]
 MaxTurns = Annotated[str | None, typer.Option("--max-turns", metavar="N", help="Tool rounds of a step, 1 to 100.")]
 MaxEdits = Annotated[str | None, typer.Option("--max-edits", metavar="N", help="Edits of a plan, 0 to 100.")]
 AttentionDeadline = Annotated[

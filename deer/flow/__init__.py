@@ -31,16 +31,19 @@ from deer.flow.spending import spending_section
 from deer.flow.state import MAX_ENTRY_CHARS, PAUSE_REASON, ReviewState, RunState, StepProgress
 from deer.flow.team import (
     begin_round,
+    do_without_the_rest,
     end_phase,
     end_step,
     gaps,
     has_rounds_left,
     has_steps_to_do,
+    is_as_planned,
     leave_out_unpayable,
     report_notes,
     settle_waiting_steps,
     start_ready_steps,
     steps_to_start,
+    stops_after_a_step,
 )
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
@@ -61,6 +64,7 @@ __all__ = [
     "check_review",
     "check_step_report",
     "coordinator_brief",
+    "do_without_the_rest",
     "end_overdue_steps",
     "end_phase",
     "end_step",
@@ -69,6 +73,7 @@ __all__ = [
     "has_rounds_left",
     "has_steps_to_do",
     "hold",
+    "is_as_planned",
     "judge_brief",
     "leave_out_unpayable",
     "may_look_around",
@@ -89,6 +94,7 @@ __all__ = [
     "status_of",
     "step_brief",
     "steps_to_start",
+    "stops_after_a_step",
     "take_answer",
     "take_control",
     "take_decision",

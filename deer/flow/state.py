@@ -47,6 +47,7 @@ class StepProgress(BaseModel):
 
     `skip_asked`: a person wants to do without it. `ended_by`: which limit it was told to end at.
     `was_cut_short`: its finding is what it had when it was told to end.
+    `was_not_needed`: the judge found the findings enough before it was begun.
     """
 
     status: StepStatus = StepStatus.PENDING
@@ -57,6 +58,7 @@ class StepProgress(BaseModel):
     skip_asked: bool = False
     ended_by: str | None = None
     was_cut_short: bool = False
+    was_not_needed: bool = False
 
 
 class ReviewState(StrEnum):
@@ -88,6 +90,8 @@ class RunState(BaseModel):
     revisions: int = 0
     review: ReviewState = ReviewState.WAITING
     reviewable: bool = False
+    review_shown: tuple[int, datetime] | None = None
+    """Revision of the plan that was shown last, and since when."""
     feedback: tuple[str, ...] = ()
     edits: int = 0
     sources: SourceRegister = Field(default_factory=lambda: SourceRegister(prefix="b"))
@@ -206,6 +210,7 @@ class RunState(BaseModel):
         known = self.plan.steps if self.plan else ()
         return PlanRules(
             max_steps=self.request.max_steps,
+            min_steps=1 if self.revisions else min(len(self.topics), self.request.max_steps),
             known_ids=tuple(step.id for step in known),
             finished_ids=tuple(step.id for step in known if self.steps[step.id].status is not StepStatus.PENDING),
         )
@@ -232,9 +237,17 @@ class RunState(BaseModel):
             if step.need_search and step.step_type is not StepType.RESEARCH:
                 self.notice(at, word("search_ignored", self.locale, title=step.title))
 
-    def open_review(self) -> None:
+    def open_review(self, at: datetime) -> None:
         """From now on the plan can be reviewed. What was answered meanwhile stays answered."""
         self.reviewable = True
+        if self.review_shown is None or self.review_shown[0] != self.revisions:
+            self.review_shown = (self.revisions, at)
+
+    def review_time_left(self, at: datetime) -> timedelta | None:
+        """Until the deadline of the plan that is shown, nothing when it has passed; None without a deadline."""
+        if self.request.review_deadline is None or self.review_shown is None:
+            return self.request.review_deadline
+        return max(timedelta(), self.request.review_deadline - (at - self.review_shown[1]))
 
     def keep_plan(self) -> None:
         """No new plan came of a request for changes: the one before it waits again."""

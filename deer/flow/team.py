@@ -5,7 +5,7 @@ from datetime import datetime
 from deer.flow.budget import lacking_for, lacking_for_research, why_spent
 from deer.flow.plans import ENDED, ready_steps
 from deer.flow.state import MAX_ENTRY_CHARS, RunState, StepProgress
-from deer.models import CheckedClaim, Phase, Step, StepOutcome, StepStatus
+from deer.models import CheckedClaim, Phase, PlanDraft, ReplanAfter, Step, StepOutcome, StepStatus
 from deer.wording import word
 
 
@@ -22,6 +22,11 @@ def has_rounds_left(state: RunState) -> bool:
     return has_rounds and lacking_for_research(state) is None
 
 
+def stops_after_a_step(state: RunState) -> bool:
+    """Whether the judge is asked after each step, since it may still change what follows."""
+    return state.request.replan_after is ReplanAfter.STEP and has_rounds_left(state)
+
+
 def has_steps_to_do(state: RunState) -> bool:
     """Whether a step is at work or waits to be."""
     return any(progress.status not in ENDED for progress in state.steps.values())
@@ -34,7 +39,8 @@ def steps_to_start(state: RunState) -> tuple[Step, ...]:
     statuses = {step_id: progress.status for step_id, progress in state.steps.items()}
     ready = ready_steps(state.plan, statuses, len(statuses))
     payable = tuple(step for step in ready if lacking_for(state, step) is None)
-    return payable[: max(0, state.request.max_parallel_steps - _running(state))]
+    at_once = 1 if stops_after_a_step(state) else state.request.max_parallel_steps
+    return payable[: max(0, at_once - _running(state))]
 
 
 def _running(state: RunState) -> int:
@@ -76,6 +82,25 @@ def leave_out(state: RunState, at: datetime, reason: str) -> None:
     for step_id, progress in state.steps.items():
         if progress.status is StepStatus.PENDING:
             end_step(state, at, step_id, StepOutcome(status=StepStatus.SKIPPED, reason=reason))
+
+
+def do_without_the_rest(state: RunState, at: datetime) -> None:
+    """The findings are enough: steps that wait are not needed, which is no gap."""
+    for progress in state.steps.values():
+        progress.was_not_needed = progress.status is StepStatus.PENDING
+    leave_out(state, at, word("not_needed", state.locale))
+
+
+def is_as_planned(state: RunState, draft: PlanDraft) -> bool:
+    """Whether a draft of the judge is what waits anyway, so that nobody need review it."""
+    waiting = [step for step in (state.plan.steps if state.plan else ()) if _waits(state, step)]
+    return [(step.id, step.title, step.description) for step in draft.steps] == [
+        (step.id, step.title, step.description) for step in waiting
+    ]
+
+
+def _waits(state: RunState, step: Step) -> bool:
+    return state.steps[step.id].status is StepStatus.PENDING
 
 
 def end_step(state: RunState, at: datetime, step_id: str, outcome: StepOutcome) -> None:
@@ -129,7 +154,7 @@ def gaps(state: RunState) -> tuple[str, ...]:
             reason=progress.reason,
         )
         for step_id, progress in state.steps.items()
-        if progress.status in keys or progress.was_cut_short
+        if (progress.status in keys and not progress.was_not_needed) or progress.was_cut_short
     )
 
 

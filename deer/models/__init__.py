@@ -83,6 +83,7 @@ from deer.models.request import (
     MAX_QUESTION_CHARS,
     RUN_ID_PATTERN,
     DeadlinePolicy,
+    ReplanAfter,
     ReportStyle,
     ResearchRequest,
 )
@@ -181,6 +182,7 @@ __all__ = [
     "ReadReply",
     "ReadRequest",
     "RejectedReply",
+    "ReplanAfter",
     "ReportReply",
     "ReportRequest",
     "ReportStatus",

@@ -110,14 +110,23 @@ class ToolCall(Model):
     url: str = ""
     error: str | None = None
 
+    @property
+    def wish(self) -> tuple[object, ...]:
+        """What it asks for: calls that wish the same need be made once. One that cannot be made is like no other."""
+        if self.error is not None:
+            return (self.id, self.error)
+        return (self.name, self.query, self.max_results, self.topic, self.depth, self.url)
+
 
 class ToolReply(Model):
     """What a tool call brought, to be shown to the model under the call's id.
 
     Exactly one of `hits` (a search; may be an empty tuple), `page` and `error` is set.
+    `is_repeat`: the step had made the same call before; this is what came of it then.
     """
 
     call_id: str
+    is_repeat: bool = False
     hits: tuple[Source, ...] | None = None
     page: Source | None = None
     error: str | None = None

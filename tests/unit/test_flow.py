@@ -43,7 +43,7 @@ def planned(*steps: DraftStep, **fields: Any) -> RunState:
     state = begun(**fields)
     state.propose(NOW, PlanDraft(title="T", steps=steps), "planner")
     state.enter(Phase.AWAITING_REVIEW)
-    state.open_review()
+    state.open_review(NOW)
     return state
 
 
@@ -165,7 +165,7 @@ def test_an_edit_by_words_goes_back_to_the_planner_with_all_that_was_said() -> N
     take_review(state, NOW, edit(feedback=" costs too "))
     assert (state.phase, state.wants_new_plan()) == (Phase.PLANNING, True)
     state.propose(NOW, PlanDraft(title="T2", steps=(drafted("B"),)), "planner")
-    state.open_review()
+    state.open_review(NOW)
     take_review(state, NOW, edit(feedback="and noise"))
     brief = flow.planner_brief(state, NOW.date(), ())
     assert brief.feedback == ("costs too", "and noise")
