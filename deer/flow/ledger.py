@@ -14,8 +14,8 @@ WITH_RESERVE = (Kind.TOKENS, Kind.USD, Kind.MINUTES)
 RESERVE = 0.15
 """Share of these limits that steps cannot have: the report is written from it."""
 
-_SHARES = 4
-"""Steps at work are given a quarter of what is left between them, so that some remains for those that need more."""
+_SHARES = 2
+"""Steps at work are given half of what is left between them, so that some remains for those that need more."""
 
 _SMALLEST_LEASE = 0.02
 """Of a limit: with it a run asks for at most fifty leases of a kind, however many calls it makes."""

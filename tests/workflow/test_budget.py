@@ -224,9 +224,10 @@ async def test_money_ends_research(
 ) -> None:
     """With prices a limit in USD holds as one in tokens does, and its reserve pays for the report."""
     scripted.scripts["researcher"] = tireless
-    prices = {"BASIC_MODEL__INPUT_PRICE": "2.5", "BASIC_MODEL__OUTPUT_PRICE": "10"}
-    async with research_worker(server.client, services, pages, tmp_path, **prices) as runs:
-        status = await runs.complete(budget={"usd": 0.0045})
+    async with research_worker(
+        server.client, services, pages, tmp_path, BASIC_MODEL__INPUT_PRICE="2.5", BASIC_MODEL__OUTPUT_PRICE="10"
+    ) as priced:
+        status = await priced.complete(budget={"usd": 0.0045})
     assert scripted.log.count("researcher") == 7  # of the ten calls of 0.00045 USD, 8.5 without the reserve
     assert scripted.log.count("reporter") == 1
     assert status.plan
