@@ -39,7 +39,7 @@ class OpenStep:
     def __init__(self, request: StepRequest) -> None:
         """Nothing is done yet."""
         self._request = request
-        self._sources = SourceRegister(prefix=request.brief.step.id)
+        self._sources = SourceRegister(prefix=request.brief.step.id, named_before=request.sources_named)
         self._usage = Usage()
         self._allowance = Allowance(request.lease)
         self._notices: list[str] = []

@@ -36,6 +36,11 @@ def research(
     max_clarification_rounds: o.MaxClarificationRounds = None,
     max_parallel_steps: o.MaxParallelSteps = None,
     max_search_results: o.MaxSearchResults = None,
+    budget_tokens: o.BudgetTokens = None,
+    budget_usd: o.BudgetUsd = None,
+    budget_minutes: o.BudgetMinutes = None,
+    budget_searches: o.BudgetSearches = None,
+    budget_pages: o.BudgetPages = None,
     report_style: o.ReportStyleName = None,
     deep_thinking: o.DeepThinking = False,
     no_look_around: o.NoLookAround = False,
@@ -46,6 +51,7 @@ def research(
     allow_domain: o.AllowDomain = None,
     deny_domain: o.DenyDomain = None,
     requested_by: o.RequestedBy = None,
+    after: o.After = None,
     as_json: o.Json = False,
 ) -> None:
     """Research a question to a printed and saved report."""
@@ -63,6 +69,11 @@ def research(
         "max_clarification_rounds": max_clarification_rounds or clarify or None,
         "max_parallel_steps": max_parallel_steps,
         "max_search_results": max_search_results,
+        "budget_tokens": budget_tokens,
+        "budget_usd": budget_usd,
+        "budget_minutes": budget_minutes,
+        "budget_searches": budget_searches,
+        "budget_pages": budget_pages,
         "report_style": report_style,
         "deep_thinking": deep_thinking,
         "look_around": not no_look_around,
@@ -73,6 +84,7 @@ def research(
         "allowed_domains": tuple(allow_domain or ()),
         "denied_domains": tuple(deny_domain or ()),
         "requested_by": requested_by,
+        "after": after,
     }
     wishes = Wishes(run_id=run_id, detach=detach, documents=documents, output=output, as_json=as_json)
     _end_with(do_research(question, asked, wishes))
@@ -192,11 +204,45 @@ def edit_step(
 
 
 @app.command()
+def budget(
+    run_id: o.RunId,
+    tokens: o.LimitTokens = None,
+    usd: o.LimitUsd = None,
+    minutes: o.LimitMinutes = None,
+    searches: o.LimitSearches = None,
+    pages: o.LimitPages = None,
+    detach: o.Detach = False,
+    as_json: o.Json = False,
+) -> None:
+    """Give a run other limits; those not named stay."""
+    from deer.cli import controlling
+    from deer.models import Kind
+
+    limits = dict(zip(Kind, (tokens, usd, minutes, searches, pages), strict=True))
+    _end_with(controlling.change_budget(run_id, limits, detach=detach, as_json=as_json))
+
+
+@app.command()
 def finish(run_id: o.RunId, detach: o.Detach = False, as_json: o.Json = False) -> None:
     """Begin nothing more, and report on what is known."""
     from deer.cli import controlling
 
     _end_with(controlling.control(run_id, "finish", detach=detach, as_json=as_json))
+
+
+@app.command()
+def fork(
+    run_id: o.RunId,
+    from_step: o.FromStep,
+    new_id: o.NewId = None,
+    auto_accept: o.AutoAccept = False,
+    detach: o.Detach = False,
+    as_json: o.Json = False,
+) -> None:
+    """Start a run that keeps what another had before a step."""
+    from deer.cli import forking
+
+    _end_with(forking.fork(run_id, from_step, new_id, auto_accept=auto_accept, detach=detach, as_json=as_json))
 
 
 @app.command()

@@ -184,6 +184,10 @@ def test_a_run_is_controlled_by_commands(starter: Command, waiting: str, tmp_pat
         (["edit-step", waiting, "s2", "--file", str(path)], "twice"),
         (["skip", waiting, "s2"], "step s2 is skipped"),
         (["skip", waiting, "s9"], "there is no step 's9'"),
+        (["budget", waiting, "--tokens", "90000", "--usd", "2.5"], "the budget is now 90,000 tokens, 2.5 USD"),
+        (["budget", waiting, "--usd", "none"], "the budget is now 90,000 tokens"),
+        (["budget", waiting], "give at least one limit"),
+        (["budget", waiting, "--pages", "few"], "--pages: few is not allowed"),
         (["retry", waiting], "nothing is held"),
         (["retry", waiting, "s1"], "has not failed"),
     ]
@@ -191,13 +195,33 @@ def test_a_run_is_controlled_by_commands(starter: Command, waiting: str, tmp_pat
         ran = starter(*arguments)
         assert said in ran.out + ran.err, arguments
         assert ran.code == (2 if "error: " in ran.err else 0), arguments
-    assert f"resume {waiting}" in starter("show", waiting).out
+    page = starter("show", waiting).out
+    assert f"resume {waiting}" in page
+    assert " of 90,000 tokens" in page
     assert starter("follow", waiting, "--json").code == 3
     resumed = starter("resume", waiting, "--json")
     assert (resumed.code, resumed.status.phase) == (0, Phase.AWAITING_REVIEW)
     assert starter("finish", waiting).code == 0
     ended = starter("follow", waiting, "--json")
     assert (ended.code, ended.status.phase) == (0, Phase.COMPLETED_WITH_GAPS)
+
+
+def test_a_run_begins_with_what_another_had(starter: Command, run_id: str) -> None:
+    """`fork` keeps what came before a step, `--after` knows the report; what is not there is refused."""
+    starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--json")
+    fork = starter("fork", run_id, "--from", "s2", "--id", f"{run_id}-f", "--auto-accept", "--json")
+    assert (fork.code, fork.status.id, fork.status.phase) == (0, f"{run_id}-f", Phase.COMPLETED)
+    assert fork.status.handoffs[0].sender == f"run {run_id}"
+    after = starter("research", "And boilers?", "--after", run_id, "--id", f"{run_id}-a", "--auto-accept", "--json")
+    assert (after.code, after.status.phase) == (0, Phase.COMPLETED)
+    for arguments, code, said in [
+        (["fork", run_id, "--from", "s9"], 2, "there is no step 's9'"),
+        (["fork", "nobody", "--from", "s1"], 4, "no run named nobody"),
+        (["fork", run_id, "--from", "s2", "--id", f"{run_id}-f"], 2, "already in use"),
+        (["research", "And then?", "--after", "nobody"], 4, "no run named nobody"),
+    ]:
+        refused = starter(*arguments)
+        assert (refused.code, said in refused.error) == (code, True), refused.err
 
 
 def test_a_cancelled_run_is_over_and_readable(starter: Command, waiting: str) -> None:
@@ -273,6 +297,7 @@ def test_small_talk_is_answered(starter: Command, run_id: str, deployment: Deplo
         ["resume"],
         ["skip", "s1"],
         ["finish"],
+        ["budget", "--tokens", "9"],
     ],
     ids=lambda arguments: str(arguments[0]),
 )

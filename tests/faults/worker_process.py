@@ -21,7 +21,8 @@ START_S = 60
 class WorkerProcess:
     """`worker.py` for a server at `address`, with its store under `directory`. A context manager that ends it."""
 
-    def __init__(self, address: str, services: ScriptedServices, directory: Path) -> None:
+    def __init__(self, address: str, services: ScriptedServices, directory: Path, **settings: str) -> None:
+        """`settings`: more of them, as in its environment."""
         self.store = directory / "store"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_SETTINGS)}
         self._environment = {
@@ -30,6 +31,7 @@ class WorkerProcess:
             "TEMPORAL_ADDRESS": address,
             "DEER_STORE": str(self.store),
             "DEER_DATA_DIR": str(directory / "data"),
+            **settings,
         }
         self._log = (directory / "worker.log").open("ab")
         self._process: subprocess.Popen[bytes] | None = None
