@@ -68,8 +68,7 @@ async def signals(run: Run) -> Counter[str]:
 
 async def test_parallel_steps_overshoot_by_a_call_each_at_most(runs: Runs, scripted: ScriptedServices) -> None:
     """Four tireless steps use what research may, and a call each more at most; no judge, but a report from the reserve.
-
-    They ask for more of it a few times, not at every call.
+    They ask for more a few times, not at every call.
     """
     steps = [research_step(f"subject-{name}1") for name in "abcd"]
     scripted.scripts["planner"] = plan_of(*steps, analysis_step())
@@ -122,7 +121,6 @@ async def test_lookups_of_one_turn_stay_within_their_limits_together(
     tmp_path: Path,
 ) -> None:
     """Of several searches and pages asked for at once only those are made that are left; the step goes on with them.
-
     The worker forgets every workflow after each task, as if it were restarted all the time.
     """
     scripted.scripts["planner"] = plan_of(research_step("subject-a1"))
