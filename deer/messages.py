@@ -69,9 +69,12 @@ class Control(Message):
 
 
 class Command(StrEnum):
-    """What the parent tells a step."""
+    """What the parent tells a step. `wind_down`: end with what there is, without another call."""
 
     RETRY = "retry"
+    PAUSE = "pause"
+    RESUME = "resume"
+    WIND_DOWN = "wind_down"
 
 
 class StepReport(Model):

@@ -43,8 +43,11 @@ class RunFailed(DeerError):
 class OpenRun:
     """A run that people can look into and speak to while it goes on. `workflows.research` tells its story."""
 
-    def __init__(self, request: object) -> None:
-        """Begin with a request as Temporal delivered it; one that breaks a rule is kept for `run` to fail on."""
+    def __init__(self, request: object, state: object) -> None:
+        """Begin with a request as Temporal delivered it; one that breaks a rule is kept for `run` to fail on.
+
+        `state`: where an earlier history of the run stopped, None for a run that has none.
+        """
         self._bad_request: InvalidInput | None = None
         try:
             self._request = ResearchRequest.model_validate(request)
@@ -54,7 +57,8 @@ class OpenRun:
         run_id = workflow.info().workflow_id
         if {".", ".."} & set(run_id.split("/")):
             self._bad_request = InvalidInput(f"a run cannot be named {run_id!r}: its record is kept under that name")
-        self._state = flow.RunState.begin(run_id, self._request)
+        begun = None if state is None else flow.RunState.model_validate(state)
+        self._state = begun or flow.RunState.begin(run_id, self._request)
         self._children: dict[str, ChildWorkflowHandle[Step, Any]] = {}
         self._shown_phase: Phase | None = None
         self._saving = asyncio.Lock()
@@ -68,7 +72,12 @@ class OpenRun:
         policy: ActivityConfig,
         summary: str,
     ) -> Result:
-        """The result of an activity, whose notices go to the reader; ServiceError when it failed for good."""
+        """The result of an activity, whose notices go to the reader; ServiceError when it failed for good.
+
+        A paused run makes no call until it is resumed.
+        """
+        if self._state.paused:
+            await workflow.wait_condition(lambda: not self._state.paused)
         result = await call(activity, request, policy, summary, self._hold)
         if isinstance(result, ModelResult):
             for text in result.notices:
@@ -92,12 +101,38 @@ class OpenRun:
             raise RunFailed(f"could not {summary}: {error}") from error
 
     async def _hold(self, reason: str) -> None:
-        """Wait in `needs_attention` until somebody says `retry`."""
+        """Wait in `needs_attention` until somebody says `retry`; a run that is to finish gives the call up."""
         await self._save_as(Phase.NEEDS_ATTENTION, reason)
         flow.hold(self._state, workflow.now(), "", reason)
         self._show()
-        await workflow.wait_condition(lambda: "" not in self._state.held)
+        asked = self._state.finish_requests
+        try:
+            await workflow.wait_condition(
+                lambda: "" not in self._state.held or self._state.finish_requests > asked,
+                timeout=self._request.attention_deadline,
+                timeout_summary="attention deadline",
+            )
+        except TimeoutError:
+            reason = f"{reason}; nobody mended it in {self._request.attention_deadline}"
+        given_up = "" in self._state.held
+        self._state.release("")
         self._show()
+        if given_up:
+            raise ServiceError(reason, FailureKind.REJECTED)
+
+    # A long life
+
+    def _history_is_long(self) -> bool:
+        """Whether this history should end soon, by the measure of the request or Temporal's own."""
+        info = workflow.info()
+        is_long = info.get_current_history_length() >= self._request.continue_after_events
+        return is_long or info.is_continue_as_new_suggested()
+
+    async def _renew_long_history(self) -> None:
+        """Continue as new where the history is long, with the state as it is; to be called while nothing is pending."""
+        if self._history_is_long():
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            workflow.continue_as_new(args=[self._request, self._state])
 
     # Showing and saving
 
@@ -175,7 +210,7 @@ class OpenRun:
 
     @review.validator
     def _check_review(self, value: Any = None) -> None:
-        self._check_update(lambda: self._state.check_review(messages.parse_review(value)))
+        self._check_update(lambda: flow.check_review(self._state, messages.parse_review(value)))
 
     @workflow.update(name="answer", description="Answer a question of the coordinator: text or {text}.")
     def answer_now(self, value: Any = None) -> str:
@@ -244,12 +279,28 @@ class OpenRun:
 
     async def _act(self, control: messages.Control) -> str:
         """Carry out a control; returns what was done. Raises as `check_control`."""
-        held_steps = flow.take_control(self._state, workflow.now(), control)
-        for step_id in held_steps:
-            if (child := self._children.get(step_id)) is not None:
-                await self._tell(child, messages.Command.RETRY)
+        flow.check_control(self._state, control)
+        if control.action is messages.ControlAction.PAUSE:
+            await self._save_as(Phase.PAUSED, flow.PAUSE_REASON)
+        orders = flow.take_control(self._state, workflow.now(), control)
         self._show()
-        return "what was held goes on"
+        for step_id in orders.cancel:
+            if (child := self._children.get(step_id)) is not None:
+                child.cancel()
+        for step_id, command in orders.tell.items():
+            if (child := self._children.get(step_id)) is not None:
+                await self._tell(child, command)
+        return orders.done
+
+    async def _catch_up(self, step_id: str) -> None:
+        """Tell a step that has just started what it was to be told before there was anybody to tell."""
+        child = self._children[step_id]
+        if self._state.steps[step_id].skip_asked:
+            child.cancel()
+        elif self._state.finishing:
+            await self._tell(child, messages.Command.WIND_DOWN)
+        elif self._state.paused:
+            await self._tell(child, messages.Command.PAUSE)
 
     async def _tell(self, child: ChildWorkflowHandle[Step, Any], command: messages.Command) -> None:
         try:
@@ -260,7 +311,7 @@ class OpenRun:
             workflow.logger.info("step %s ended before it could be told: %s", child.id, error)
 
     def _take_review(self, review: messages.Review) -> str:
-        return self._state.take_review(workflow.now(), review)
+        return flow.take_review(self._state, workflow.now(), review)
 
     def _take_answer(self, answer: messages.Answer) -> str:
         return flow.take_answer(self._state, workflow.now(), answer)

@@ -22,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
         JoinRequest,
         JudgeRequest,
         Phase,
+        PlanDraft,
         PlanRequest,
         RejectedReply,
         ReportRequest,
@@ -58,16 +59,20 @@ class Research(OpenRun):
 
     @workflow.init
     def __init__(
-        self, request: Any = None
+        self, request: Any = None, state: Any = None
     ) -> None:  # parsed by hand: a malformed request must end the run, not stall it
         """State that message handlers need, which may run before `run`."""
-        super().__init__(request)
+        super().__init__(request, state)
         self._draft: StoredText = ""
+        self._team: list[asyncio.Task[None]] = []
         self._cancel_reason = "cancelled by a person"
 
     @workflow.run
-    async def run(self, request: Any = None) -> RunOutcome:
-        """Take the question to an end; every ending saves the record of the run first."""
+    async def run(self, request: Any = None, state: Any = None) -> RunOutcome:
+        """Take the question to an end; every ending saves the record of the run first.
+
+        `state`: a run that has a plan goes on from it, after a long history or as a fork of another run.
+        """
         try:
             return await self._end(await self._story())
         except RunFailed as failure:
@@ -84,19 +89,19 @@ class Research(OpenRun):
             raise
 
     async def _story(self) -> Phase:
-        await self._coordinate()
-        if self._state.answer is not None:
-            return Phase.ANSWERED
-        await self._look_around()
-        await self._plan()
+        if self._state.plan is None:
+            await self._coordinate()
+            if self._state.answer is not None:
+                return Phase.ANSWERED
+            await self._look_around()
+            await self._plan()
         while not self._state.knows_enough():
             await self._review()
-            await self._research_team()
-            if not await self._another_round():
+            if not await self._carry_out_plan():
                 break
         await self._report()
         await self._check_citations()
-        return self._state.end_phase()
+        return flow.end_phase(self._state)
 
     # The stations of the story
 
@@ -176,13 +181,15 @@ class Research(OpenRun):
 
     async def _review(self) -> None:
         """Wait until the plan is approved; whoever asks for changes is shown a new plan."""
+        await self._renew_long_history()
         if self._request.auto_accept:
             self._state.hand_off(workflow.now(), "review", "research team", "accepted automatically, as asked")
             return
-        while not self._state.is_approved():
+        while not self._state.is_approved() and not self._state.finishing:
+            await self._renew_long_history()
             shown = self._state.revisions
             await self._save_as(Phase.AWAITING_REVIEW, None)
-            self._state.open_review()
+            self._state.open_review(workflow.now())
             if not self._state.is_answered():
                 self._enter(Phase.AWAITING_REVIEW)
             await self._wait_for_review(shown)
@@ -190,20 +197,24 @@ class Research(OpenRun):
                 await self._plan()
 
     async def _wait_for_review(self, shown: int) -> None:
-        """Wait until the revision that was shown is answered, replaced, or past its deadline."""
+        """Wait until the revision that was shown is answered, replaced, past its deadline, or no longer needed."""
         try:
             await workflow.wait_condition(
-                lambda: self._state.is_answered() or self._state.revisions != shown,
-                timeout=self._request.review_deadline,
+                lambda: self._review_has_news(shown),
+                timeout=self._state.review_time_left(workflow.now()),
                 timeout_summary="review deadline",
             )
         except TimeoutError:
             await self._pass_deadline()
 
+    def _review_has_news(self, shown: int) -> bool:
+        is_over = self._state.is_answered() or self._state.finishing
+        return is_over or self._state.revisions != shown or self._history_is_long()
+
     async def _pass_deadline(self) -> None:
         """Nobody answered in time: follow the policy of the request."""
         if self._request.review_deadline_policy is DeadlinePolicy.ACCEPT:
-            self._state.accept_unanswered(workflow.now())
+            flow.accept_unanswered(self._state, workflow.now())
             return
         self._state.close_review()
         self._cancel_reason = "nobody reviewed the plan before its deadline"
@@ -212,27 +223,46 @@ class Research(OpenRun):
         await self._keep(RunActivities.request_cancellation, request, "cancel the run at its deadline")
         await workflow.wait_condition(lambda: False)  # the cancellation ends this wait
 
+    async def _carry_out_plan(self) -> bool:
+        """Have the steps done, and their findings judged; whether there is a new plan to review."""
+        flow.begin_round(self._state, workflow.now())
+        while True:
+            await self._research_team()
+            draft = await self._judge()
+            if draft is not None and not flow.is_as_planned(self._state, draft):
+                self._state.propose(workflow.now(), draft, "judge")
+                return True
+            if not flow.has_steps_to_do(self._state):
+                return False
+
     async def _research_team(self) -> None:
         """Run the steps as their dependencies allow, several at once, each in its own workflow."""
-        self._state.begin_round(workflow.now())
         self._enter(Phase.RESEARCHING)
-        running: list[asyncio.Task[None]] = []
         try:
-            while True:
-                running += [asyncio.create_task(self._run_step(step)) for step in self._state.start_ready_steps()]
-                if not running:
-                    self._state.fail_unreachable_steps(workflow.now())
+            while flow.has_steps_to_do(self._state):
+                self._team += [
+                    asyncio.create_task(self._run_step(step)) for step in flow.start_ready_steps(self._state)
+                ]
+                if not self._team and not self._state.paused:
+                    flow.settle_waiting_steps(self._state, workflow.now())
                     return
                 self._show()
-                done, _ = await workflow.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    running.remove(task)
+                await workflow.wait_condition(self._team_has_news)
+                for task in [task for task in self._team if task.done()]:
+                    self._team.remove(task)
                     task.result()
+                if not self._team and flow.stops_after_a_step(self._state):
+                    return
         finally:
-            for task in running:
+            for task in self._team:
                 task.cancel()
-            if running:
-                await workflow.wait(running)
+            if self._team:
+                await workflow.wait(self._team)
+
+    def _team_has_news(self) -> bool:
+        """Whether a step has ended, may begin, or is no longer waited for."""
+        has_ended = any(task.done() for task in self._team)
+        return has_ended or bool(flow.steps_to_start(self._state)) or not flow.has_steps_to_do(self._state)
 
     async def _run_step(self, step: PlannedStep) -> None:
         if step.step_type is StepType.PROCESSING:
@@ -252,6 +282,7 @@ class Research(OpenRun):
                 execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
             )
             self._children[step.id] = child
+            await self._catch_up(step.id)
             outcome = await child
         except ChildWorkflowError as error:
             if workflow.cancellation_reason() is not None:
@@ -263,12 +294,15 @@ class Research(OpenRun):
         finally:
             self._children.pop(step.id, None)
         self._state.spend(outcome.usage, brief.role)
-        self._state.end_step(workflow.now(), step.id, outcome)
+        flow.end_step(self._state, workflow.now(), step.id, outcome)
 
-    async def _another_round(self) -> bool:
-        """Ask, with rounds left, whether the findings are enough; a revised plan is reviewed like the first."""
+    async def _judge(self) -> PlanDraft | None:
+        """Ask, with rounds left, whether the findings are enough; the steps to go on with where they are not.
+
+        A judge that gives no answer of use changes nothing: what was approved is carried out, and then reported.
+        """
         rejected: tuple[RejectedReply, ...] = ()
-        while self._state.has_rounds_left() and len(rejected) <= MAX_REASKS:
+        while flow.has_rounds_left(self._state) and len(rejected) <= MAX_REASKS:
             brief = flow.judge_brief(self._state, workflow.now().date(), rejected)
             request = JudgeRequest(brief=brief, rules=self._state.rules)
             try:
@@ -276,19 +310,19 @@ class Research(OpenRun):
             except ServiceError as error:
                 self._state.has_gaps = True
                 self._notice("judge_failed", reason=error)
-                return False
+                return None
             self._state.spend(verdict.usage, Role.JUDGE)
             if verdict.draft is not None:
-                self._state.propose(workflow.now(), verdict.draft, "judge")
-                return True
+                return verdict.draft
             if verdict.error is None:
+                flow.do_without_the_rest(self._state, workflow.now())
                 self._state.hand_off(workflow.now(), "judge", "reporter", verdict.reason)
-                return False
+                return None
             rejected = (*rejected, RejectedReply(reply=verdict.reply, error=verdict.error))
         if rejected:
             self._state.has_gaps = True
             self._notice("replan_failed", reason=rejected[-1].error)
-        return False
+        return None
 
     async def _report(self) -> None:
         """Have the report written; findings that were paid for are joined when no model can write it."""
@@ -335,7 +369,7 @@ class Research(OpenRun):
             sources=self._state.sources.without_texts(),
             locale=self._state.locale,
             title=self._state.title(),
-            notes=self._state.gaps(),
+            notes=flow.gaps(self._state),
             appendix=flow.spending_section(self._state),
         )
         finished = await self._keep(ReportActivities.finish_report, request, "check the citations")

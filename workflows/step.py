@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.pages import PageActivities
     from activities.reports import ReportActivities
     from activities.search import SearchActivities
-    from deer.errors import InvalidInput, ServiceError
+    from deer.errors import FailureKind, InvalidInput, ServiceError
     from deer.evidence import SourceRegister, shown_source
     from deer.flow import MAX_ENTRY_CHARS
     from deer.messages import Command, StepReport, parse_command, refuse_more
@@ -52,6 +52,14 @@ MAX_SOURCES = 400
 """Sources that a step registers; its result has to stay well below the 2 MB of a payload."""
 
 
+MAX_SOURCES_TOLD = 10
+"""Sources named in the finding of a step that was told to end: more would be a list nobody reads."""
+
+
+class _WoundDown(Exception):
+    """No call is to be made any more."""
+
+
 @workflow.defn(name="Step")
 class Step:
     """An agent with its own context: it searches and reads, and ends with a finding or a reason why there is none."""
@@ -67,7 +75,10 @@ class Step:
         self._transcript: TextRef | None = None
         self._turn = 0
         self._searched = False
+        self._known: dict[tuple[object, ...], ToolReply] = {}
         self._held: str | None = None
+        self._paused = False
+        self._winding_down = False
         self._reports = 0
 
     @workflow.run
@@ -75,6 +86,8 @@ class Step:
         """Work until there is a finding, the turns are spent, or a call fails for good."""
         try:
             return await self._work()
+        except _WoundDown:
+            return self._what_there_is()
         except ServiceError as error:
             return self._outcome(StepStatus.FAILED, reason=str(error))
         except (asyncio.CancelledError, FailureError) as error:
@@ -89,11 +102,13 @@ class Step:
         reply = await self._take_turn()
         while True:
             if reply.calls:
-                replies = await asyncio.gather(*[self._make(asked) for asked in reply.calls[:MAX_CALLS_PER_TURN]])
+                replies = await self._carry_out(reply.calls[:MAX_CALLS_PER_TURN])
                 replies += [_not_made(asked) for asked in reply.calls[MAX_CALLS_PER_TURN:]]
                 rounds += 1
                 if rounds >= self._request.brief.max_turns:
-                    return await self._sum_up(replies)
+                    return await self._sum_up(replies, "turns_spent", rounds)
+                if self._history_is_long():
+                    return await self._sum_up(replies, "history_spent", rounds)
                 reply = await self._take_turn(replies)
             elif (note := self._objection(reply)) is not None and note not in told:
                 told.add(note)
@@ -127,9 +142,15 @@ class Step:
         self._notices += [text for text in reply.notices if text not in self._notices]
         return reply
 
-    async def _sum_up(self, replies: Sequence[ToolReply]) -> StepOutcome:
-        """The turns are spent: one call without tools for what there is."""
-        self._tell("turns_spent", turns=self._request.brief.max_turns)
+    def _history_is_long(self) -> bool:
+        """Whether Temporal might end the step before its turns do."""
+        info = workflow.info()
+        is_long = info.get_current_history_length() >= self._request.request.continue_after_events
+        return is_long or info.is_continue_as_new_suggested()
+
+    async def _sum_up(self, replies: Sequence[ToolReply], notice: str, rounds: int) -> StepOutcome:
+        """The turns are spent, or all that one history takes: one call without tools for what there is."""
+        self._tell(notice, turns=rounds)
         reply = await self._take_turn(replies, is_last=True)
         return await self._end_with(reply.finding)
 
@@ -171,6 +192,24 @@ class Step:
 
     # Tool calls
 
+    async def _carry_out(self, calls: Sequence[ToolCall]) -> list[ToolReply]:
+        """Make the calls of a turn side by side; what was asked before is answered from what is known."""
+        fresh: dict[tuple[object, ...], ToolCall] = {}
+        for asked in calls:
+            if asked.wish not in self._known:
+                fresh.setdefault(asked.wish, asked)
+        made = dict(zip(fresh, await asyncio.gather(*[self._make(asked) for asked in fresh.values()]), strict=True))
+        replies = []
+        for asked in calls:
+            if fresh.get(asked.wish) is asked:
+                replies.append(made[asked.wish])
+                continue
+            self._record(f"asked the same again: {asked.query or asked.url}")
+            reply = made.get(asked.wish) or self._known[asked.wish]
+            replies.append(reply.model_copy(update={"call_id": asked.id, "is_repeat": True}))
+        self._known |= {wish: reply for wish, reply in made.items() if reply.error is None}
+        return replies
+
     async def _make(self, asked: ToolCall) -> ToolReply:
         """Make one tool call. Whatever goes wrong is told to the model under the call's id."""
         if asked.error is not None:
@@ -180,6 +219,8 @@ class Step:
         except ServiceError as error:
             self._record(f"{asked.name} failed: {error}")
             return ToolReply(call_id=asked.id, error=str(error))
+        except _WoundDown:  # told at the next turn, once the other calls of this one have ended
+            return ToolReply(call_id=asked.id, error="not made: the step is being ended")
 
     async def _search(self, asked: ToolCall) -> ToolReply:
         self._searched = True
@@ -236,17 +277,48 @@ class Step:
         policy: ActivityConfig,
         summary: str,
     ) -> Result:
+        """The result of an activity. Raises ServiceError when it failed for good, _WoundDown when none is to be made.
+
+        A paused step makes no call until it is resumed.
+        """
+        if self._paused:
+            await workflow.wait_condition(lambda: not self._paused or self._winding_down)
+        if self._winding_down:
+            raise _WoundDown
         return await call(activity, request, policy, summary, self._hold)
+
+    def _what_there_is(self) -> StepOutcome:
+        """The step was told to end: what its searches brought, put together without a model, or nothing."""
+        locale = self._request.brief.locale
+        found = self._sources.all()[:MAX_SOURCES_TOLD]
+        if not found:
+            return self._outcome(StepStatus.SKIPPED, reason=word("finished_early", locale))
+        lines = [f"- {source.title}: {source.summary} [{source.id}]" for source in found]
+        summary = "\n".join([word("cut_short_finding", locale), "", *lines])
+        outcome = self._outcome(StepStatus.DONE, finding=Finding(summary=summary))
+        return outcome.model_copy(update={"was_cut_short": True})
 
     # Telling others
 
     async def _hold(self, reason: str) -> None:
-        """Wait for a person; the parent is told, and shows it."""
+        """Wait for a person; the parent is told, and shows it. Raises ServiceError when nobody came in time."""
         self._held = reason
         self._record(f"needs attention: {reason}")
         await self._report(reason)
-        await workflow.wait_condition(lambda: self._held is None)
+        deadline = self._request.request.attention_deadline
+        try:
+            await workflow.wait_condition(
+                lambda: self._held is None or self._winding_down,
+                timeout=deadline,
+                timeout_summary="attention deadline",
+            )
+        except TimeoutError:
+            raise ServiceError(f"{reason}; nobody mended it in {deadline}", FailureKind.REJECTED) from None
+        finally:
+            self._held = None
         await self._report(None)
+        if self._winding_down:
+            raise _WoundDown
 
     async def _report(self, held: str | None) -> None:
         parent = workflow.get_external_workflow_handle(self._request.run_id)
@@ -287,16 +359,25 @@ class Step:
         """Take a command of the parent; a malformed one changes nothing."""
         try:
             refuse_more("command", more)
-            if parse_command(value) is Command.RETRY:
-                self._held = None
+            self._obey(parse_command(value))
         except InvalidInput as error:
             workflow.logger.warning("ignored a command: %s", error)
+
+    def _obey(self, command: Command) -> None:
+        if command is Command.RETRY:
+            self._held = None
+        elif command is Command.WIND_DOWN:
+            self._winding_down = True
+        else:
+            self._paused = command is Command.PAUSE
+        self._record(f"told to {command.replace('_', ' ')}")
 
     @workflow.query(description="What the step has done after a cursor")
     def progress(self, since: str = "") -> ProgressPage:
         """Live progress of this step; the empty cursor asks from the beginning."""
         seen = min(int(since), len(self._entries)) if since.isdigit() else 0
-        phase = Phase.RESEARCHING if self._held is None else Phase.NEEDS_ATTENTION
+        resting = Phase.PAUSED if self._paused else Phase.RESEARCHING
+        phase = resting if self._held is None else Phase.NEEDS_ATTENTION
         return ProgressPage(
             cursor=str(len(self._entries)), phase=phase, reason=self._held, entries=tuple(self._entries[seen:])
         )

@@ -29,6 +29,7 @@ def research(
     locale: o.Locale = None,
     max_steps: o.MaxSteps = None,
     max_rounds: o.MaxRounds = None,
+    replan_after: o.ReplanAfterWhat = None,
     max_turns: o.MaxTurns = None,
     max_edits: o.MaxEdits = None,
     clarify: o.Clarify = False,
@@ -41,6 +42,7 @@ def research(
     no_web_search: o.NoWebSearch = False,
     review_deadline: o.ReviewDeadline = None,
     on_review_deadline: o.OnReviewDeadline = None,
+    attention_deadline: o.AttentionDeadline = None,
     allow_domain: o.AllowDomain = None,
     deny_domain: o.DenyDomain = None,
     requested_by: o.RequestedBy = None,
@@ -55,6 +57,7 @@ def research(
         "locale": locale,
         "max_steps": max_steps,
         "max_rounds": max_rounds,
+        "replan_after": replan_after,
         "max_turns": max_turns,
         "max_edits": max_edits,
         "max_clarification_rounds": max_clarification_rounds or clarify or None,
@@ -66,6 +69,7 @@ def research(
         "web_search": not no_web_search,
         "review_deadline": review_deadline,
         "review_deadline_policy": on_review_deadline,
+        "attention_deadline": attention_deadline,
         "allowed_domains": tuple(allow_domain or ()),
         "denied_domains": tuple(deny_domain or ()),
         "requested_by": requested_by,
@@ -138,11 +142,61 @@ def answer(run_id: o.RunId, text: o.AnswerText, detach: o.Detach = False, as_jso
 
 
 @app.command()
-def retry(run_id: o.RunId, detach: o.Detach = False, as_json: o.Json = False) -> None:
-    """Let a run go on once its trouble is mended."""
-    from deer.cli import deciding
+def retry(run_id: o.RunId, step: o.StepToRetry = None, detach: o.Detach = False, as_json: o.Json = False) -> None:
+    """Let a run go on once its trouble is mended, or try a failed step again."""
+    from deer.cli import controlling
 
-    _end_with(deciding.retry(run_id, detach=detach, as_json=as_json))
+    _end_with(controlling.control(run_id, "retry", step_id=step, detach=detach, as_json=as_json))
+
+
+@app.command()
+def pause(run_id: o.RunId, as_json: o.Json = False) -> None:
+    """Let calls in flight end and begin no new ones."""
+    from deer.cli import controlling
+
+    _end_with(controlling.pause(run_id, as_json=as_json))
+
+
+@app.command()
+def resume(run_id: o.RunId, detach: o.Detach = False, as_json: o.Json = False) -> None:
+    """Let a paused run go on."""
+    from deer.cli import controlling
+
+    _end_with(controlling.control(run_id, "resume", detach=detach, as_json=as_json))
+
+
+@app.command()
+def skip(run_id: o.RunId, step: o.StepId, detach: o.Detach = False, as_json: o.Json = False) -> None:
+    """Leave a step out, or end it."""
+    from deer.cli import controlling
+
+    _end_with(controlling.control(run_id, "skip", step_id=step, detach=detach, as_json=as_json))
+
+
+@app.command("add-step")
+def add_step(run_id: o.RunId, file: o.StepFile, detach: o.Detach = False, as_json: o.Json = False) -> None:
+    """Add a step to the plan."""
+    from deer.cli import controlling
+
+    _end_with(controlling.control(run_id, "add_step", step=file, detach=detach, as_json=as_json))
+
+
+@app.command("edit-step")
+def edit_step(
+    run_id: o.RunId, step: o.StepId, file: o.StepFile, detach: o.Detach = False, as_json: o.Json = False
+) -> None:
+    """Change a step that has not begun."""
+    from deer.cli import controlling
+
+    _end_with(controlling.control(run_id, "edit_step", step_id=step, step=file, detach=detach, as_json=as_json))
+
+
+@app.command()
+def finish(run_id: o.RunId, detach: o.Detach = False, as_json: o.Json = False) -> None:
+    """Begin nothing more, and report on what is known."""
+    from deer.cli import controlling
+
+    _end_with(controlling.control(run_id, "finish", detach=detach, as_json=as_json))
 
 
 @app.command()

@@ -44,8 +44,9 @@ def build_request(question: str, options: Mapping[str, object]) -> ResearchReque
     Raises InvalidInput naming the option, its value and what is allowed.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    if isinstance(deadline := given.get("review_deadline"), str):
-        given["review_deadline"] = parse_duration(deadline, "--review-deadline")
+    for field in ("review_deadline", "attention_deadline"):
+        if isinstance(deadline := given.get(field), str):
+            given[field] = parse_duration(deadline, option_of(field))
     if isinstance(style := given.get("report_style"), str):
         given["report_style"] = style.strip().lower().replace("-", "_")
     if isinstance(locale := given.get("locale"), str):

@@ -1,4 +1,4 @@
-"""`approve`, `edit`, `answer`, `retry` and `cancel`: the human's side of a run."""
+"""`approve`, `edit`, `answer` and `cancel`: the human's side of a run, and the way of its messages."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +15,11 @@ from deer.cli.reviewing import approval, edit_by_plan, edit_by_words
 from deer.cli.session import Session, open_session
 from deer.config import load_settings
 from deer.errors import InvalidInput, NoServer, NotFound, Refused
-from deer.messages import ControlAction
 
 
 async def approve(run_id: str, revision: int | None, *, detach: bool, as_json: bool) -> ExitCode:
     """Accept the plan that waits; with `revision` only if it is that one."""
-    return await _send(run_id, "review", approval(revision), detach=detach, as_json=as_json)
+    return await send(run_id, "review", approval(revision), detach=detach, as_json=as_json)
 
 
 async def edit(
@@ -35,17 +34,12 @@ async def edit(
         review = edit_by_words(feedback.strip(), revision)
     else:
         raise InvalidInput("the text is empty; say what the plan should change", "--feedback")
-    return await _send(run_id, "review", review, detach=detach, as_json=as_json)
+    return await send(run_id, "review", review, detach=detach, as_json=as_json)
 
 
 async def answer(run_id: str, text: str, *, detach: bool, as_json: bool) -> ExitCode:
     """Answer the question that a run asked."""
-    return await _send(run_id, "answer", answer_of(text), detach=detach, as_json=as_json)
-
-
-async def retry(run_id: str, *, detach: bool, as_json: bool) -> ExitCode:
-    """Let a run that needed attention try again."""
-    return await _send(run_id, "control", {"action": ControlAction.RETRY.value}, detach=detach, as_json=as_json)
+    return await send(run_id, "answer", answer_of(text), detach=detach, as_json=as_json)
 
 
 async def cancel(run_id: str, *, as_json: bool) -> ExitCode:
@@ -63,26 +57,29 @@ async def cancel(run_id: str, *, as_json: bool) -> ExitCode:
     return ExitCode.DONE
 
 
-async def _send(
+async def send(
     run_id: str,
     update: str,
     message: Mapping[str, Any],  # a message of deer.messages
     *,
     detach: bool,
     as_json: bool,
+    follows: bool = True,
 ) -> ExitCode:
-    """Send a message; on the embedded server then follow the run, unless it shall go on in the background."""
+    """Send a message, and say what the run did; on the embedded server then follow it to its next stop.
+
+    `detach`: it goes on in the background instead. `follows` False: it stops by what it was told.
+    """
     printer = Printer(as_json=as_json)
     settings = load_settings()
     async with open_session(settings, runs_worker=True, requires_worker=True) as session:
         run = TemporalRun(session.client, run_id)
         await _refuse_finished(run, session)
         shown_before = await _cursor_of(run)
-        await run.update(update, message)
-        printer.say(f"run {run_id} has taken it")
-        if session.embedded and not detach:
+        printer.say(f"run {run_id}: {await run.update(update, message)}")
+        if session.embedded and follows and not detach:
             return await follow_to_stop(run, session, settings, printer, since=shown_before)
-        if session.embedded:
+        if session.embedded and follows:
             return await leave_in_background(run, session, settings, printer)
         if as_json:
             printer.status_json(await read_status(run, session.store))

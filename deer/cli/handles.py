@@ -110,8 +110,8 @@ class RunHandle(Protocol):
         """What happened after a cursor, in the run or in the step with this workflow id; needs a worker."""
         ...
 
-    async def update(self, name: str, message: Mapping[str, Any]) -> None:  # the shapes are those of deer.messages
-        """Send `review`, `answer` or `control`, and wait until the run has taken it; needs a worker."""
+    async def update(self, name: str, message: Mapping[str, Any]) -> str:  # the shapes are those of deer.messages
+        """Send `review`, `answer` or `control`; what the run did, in plain words. Needs a worker."""
         ...
 
     async def cancel(self) -> None:
@@ -143,10 +143,10 @@ class TemporalRun:
         handle = self._client.get_workflow_handle(step) if step else self._handle
         return await self._query(handle, "progress", ProgressPage, since, limit=PROGRESS_LIMIT)
 
-    async def update(self, name: str, message: Mapping[str, Any]) -> None:
+    async def update(self, name: str, message: Mapping[str, Any]) -> str:
         try:
             with rpc_errors_named(self.id):
-                await self._handle.execute_update(name, dict(message), rpc_timeout=UPDATE_LIMIT)
+                return str(await self._handle.execute_update(name, dict(message), rpc_timeout=UPDATE_LIMIT))
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
             raise NoServer(f"run {self.id}: no worker took the message; start one with: {CALL_WORKER}") from error
         except WorkflowUpdateFailedError as error:

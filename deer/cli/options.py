@@ -33,8 +33,26 @@ Locale = Annotated[
 ]
 MaxSteps = Annotated[str | None, typer.Option("--max-steps", metavar="N", help="Steps of a plan, 1 to 30.")]
 MaxRounds = Annotated[str | None, typer.Option("--max-rounds", metavar="N", help="Plans carried out, 1 to 10.")]
+ReplanAfterWhat = Annotated[
+    str | None,
+    typer.Option(
+        "--replan-after",
+        metavar="round|step",
+        help="When findings are judged, with --max-rounds above 1; round unless said.",
+        show_default=False,
+    ),
+]
 MaxTurns = Annotated[str | None, typer.Option("--max-turns", metavar="N", help="Tool rounds of a step, 1 to 100.")]
 MaxEdits = Annotated[str | None, typer.Option("--max-edits", metavar="N", help="Edits of a plan, 0 to 100.")]
+AttentionDeadline = Annotated[
+    str | None,
+    typer.Option(
+        "--attention-deadline",
+        metavar="TIME",
+        help="How long a call waits for you to mend what it needs, before it counts as failed.",
+        show_default=False,
+    ),
+]
 Clarify = Annotated[
     bool, typer.Option("--clarify", help="Let the coordinator ask back about a vague question, three times at most.")
 ]
@@ -96,6 +114,17 @@ PlanFile = Annotated[
     Path | None,
     typer.Option(
         "--plan", metavar="FILE", help="A plan as YAML or JSON, in the shape of `show`'s.", show_default=False
+    ),
+]
+StepId = Annotated[str, typer.Argument(metavar="STEP", help="Id of a step, such as s2.", show_default=False)]
+StepToRetry = Annotated[
+    str | None,
+    typer.Argument(metavar="[STEP]", help="A failed step; without it, all that needs attention.", show_default=False),
+]
+StepFile = Annotated[
+    Path,
+    typer.Option(
+        "--file", metavar="FILE", help="The step as YAML or JSON, in the shape of `show`'s.", show_default=False
     ),
 ]
 AnswerText = Annotated[

@@ -125,8 +125,11 @@ def ways_on(status: RunStatus) -> list[str]:
         ]
     if status.phase is Phase.CLARIFYING:
         return [f'Answer:  {CALL} answer {status.id} "your answer"']
+    if status.phase is Phase.PAUSED:
+        return [f"Let it go on:  {CALL} resume {status.id}"]
     if status.phase is Phase.NEEDS_ATTENTION:
-        return [f"Once that is mended:  {CALL} retry {status.id}"]
+        ways = [f"Once that is mended:  {CALL} retry {status.id}"]
+        return [*ways, *([f"Report without it:  {CALL} finish {status.id}"] if status.plan else [])]
     return []
 
 

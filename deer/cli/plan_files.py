@@ -1,4 +1,4 @@
-"""Plans as a person edits them: YAML or JSON in the shape of `show`'s plan."""
+"""Plans and steps as a person writes them: YAML or JSON in the shape of `show`'s plan."""
 
 import json
 from pathlib import Path
@@ -38,18 +38,27 @@ _PlanDumper.add_representer(str, _as_block)
 
 def read_plan_file(path: Path) -> dict[str, Any]:  # the run validates what a person wrote
     """The plan in a file, without the fields that code computes. Raises InvalidInput naming the file."""
+    return _read(path, "--plan", "a plan is a mapping with title and steps")
+
+
+def read_step_file(path: Path) -> dict[str, Any]:  # as above
+    """One step in a file, without the fields that code computes. Raises InvalidInput naming the file."""
+    return _read(path, "--file", "a step is a mapping with title, description and step_type")
+
+
+def _read(path: Path, option: str, shape: str) -> dict[str, Any]:  # as above
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", f"--plan {path}") from error
+        raise InvalidInput(f"cannot be read: {error.strerror}", f"{option} {path}") from error
     if len(raw) > MAX_PLAN_FILE_BYTES:
-        raise InvalidInput(f"is larger than {MAX_PLAN_FILE_BYTES:,} bytes", f"--plan {path}")
+        raise InvalidInput(f"is larger than {MAX_PLAN_FILE_BYTES:,} bytes", f"{option} {path}")
     try:
-        return parse_plan_text(raw.decode("utf-8-sig"))
+        return _mapping_in(raw.decode("utf-8-sig"), shape)
     except UnicodeDecodeError as error:
-        raise InvalidInput("is not UTF-8 text", f"--plan {path}") from error
+        raise InvalidInput("is not UTF-8 text", f"{option} {path}") from error
     except InvalidInput as error:
-        raise InvalidInput(str(error), f"--plan {path}") from None
+        raise InvalidInput(str(error), f"{option} {path}") from None
 
 
 def parse_plan_text(text: str) -> dict[str, Any]:  # the run validates what a person wrote
@@ -57,6 +66,10 @@ def parse_plan_text(text: str) -> dict[str, Any]:  # the run validates what a pe
 
     Its rules are the run's, which checks it; here it only has to be a mapping. Raises InvalidInput.
     """
+    return _mapping_in(text, "a plan is a mapping with title and steps")
+
+
+def _mapping_in(text: str, shape: str) -> dict[str, Any]:  # as above
     try:
         plan = yaml.load(text, _PlanLoader)  # noqa: S506 - a safe loader
     except yaml.MarkedYAMLError as error:
@@ -65,7 +78,7 @@ def parse_plan_text(text: str) -> dict[str, Any]:  # the run validates what a pe
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidInput(f"neither YAML nor JSON: {error}") from error
     if not isinstance(plan, dict):
-        raise InvalidInput("a plan is a mapping with title and steps")
+        raise InvalidInput(shape)
     try:
         json.dumps(plan, ensure_ascii=False, default=str).encode()
     except (ValueError, RecursionError) as error:  # such as half a character

@@ -8,26 +8,54 @@ from deer.flow.briefs import (
     reporter_brief,
     step_brief,
 )
+from deer.flow.controls import Orders, check_control, take_control
 from deer.flow.coordination import check_answer, open_question, take_answer, take_decision
-from deer.flow.holds import check_control, check_step_report, hold, take_control, take_step_report
+from deer.flow.holds import check_step_report, hold, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
+from deer.flow.reviews import accept_unanswered, check_review, take_review
 from deer.flow.spending import spending_section
-from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState, StepProgress
+from deer.flow.state import MAX_ENTRY_CHARS, PAUSE_REASON, ReviewState, RunState, StepProgress
+from deer.flow.team import (
+    begin_round,
+    do_without_the_rest,
+    end_phase,
+    end_step,
+    gaps,
+    has_rounds_left,
+    has_steps_to_do,
+    is_as_planned,
+    settle_waiting_steps,
+    start_ready_steps,
+    steps_to_start,
+    stops_after_a_step,
+)
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
 __all__ = [
     "MAX_ENTRY_CHARS",
+    "PAUSE_REASON",
+    "Orders",
     "ReviewState",
     "RunState",
     "StepProgress",
+    "accept_unanswered",
+    "begin_round",
     "can_search",
     "check_answer",
     "check_control",
+    "check_review",
     "check_step_report",
     "coordinator_brief",
+    "do_without_the_rest",
+    "end_phase",
+    "end_step",
     "finding_briefs",
+    "gaps",
+    "has_rounds_left",
+    "has_steps_to_do",
     "hold",
+    "is_as_planned",
     "judge_brief",
     "open_question",
     "outcome_of",
@@ -38,11 +66,16 @@ __all__ = [
     "ready_steps",
     "references_of",
     "reporter_brief",
+    "settle_waiting_steps",
     "spending_section",
+    "start_ready_steps",
     "status_of",
     "step_brief",
+    "steps_to_start",
+    "stops_after_a_step",
     "take_answer",
     "take_control",
     "take_decision",
+    "take_review",
     "take_step_report",
 ]

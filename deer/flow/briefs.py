@@ -104,6 +104,7 @@ def reporter_brief(state: RunState, today: date, written: StoredText) -> Reporte
         locale=state.locale,
         today=today,
         style=state.request.report_style,
+        topics=state.topics if len(state.topics) > 1 else (),
         plan=state.plan,
         findings=finding_briefs(state),
         sources=_bounded(_source_briefs(_citable(state))),

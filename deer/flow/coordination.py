@@ -41,8 +41,7 @@ def clarified_question(state: RunState) -> str:
 def open_question(state: RunState, question: ClarifyingQuestion) -> None:
     """From now on the question can be answered; it is the reason why the run waits."""
     state.asked = question
-    state.enter(Phase.CLARIFYING)
-    state.reason = question.with_options
+    state.enter(Phase.CLARIFYING, question.with_options)
 
 
 def check_answer(state: RunState) -> None:

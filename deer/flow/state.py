@@ -1,14 +1,12 @@
 """The state of a run: what happened so far, and what may happen next. Every hand-off is decided and recorded here."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pydantic import BaseModel, Field
 
-from deer.errors import Refused
 from deer.evidence import SourceRegister
-from deer.flow.plans import plan_from_draft, ready_steps
-from deer.messages import Decision, Review
+from deer.flow.plans import plan_from_draft
 from deer.models import (
     CheckedClaim,
     Clarification,
@@ -26,32 +24,38 @@ from deer.models import (
     SearchReply,
     Source,
     Step,
-    StepOutcome,
     StepStatus,
     StepType,
     StoredText,
     Usage,
 )
-from deer.parsing import parse_plan
 from deer.wording import guessed_locale, word
 
 MAX_ENTRIES = 500
 """Lines of live progress that a run keeps; older ones are dropped."""
 
 MAX_ENTRY_CHARS = 300
+PAUSE_REASON = "a person paused the run; resume lets it go on"
 MAX_NOTICE_CHARS = 1_000
 MAX_NOTICES = 200
 """Whoever sends refused messages again and again must not fill the status object."""
 
 
 class StepProgress(BaseModel):
-    """How far a step has come. `attempt` counts its child workflows from 1."""
+    """How far a step has come. `attempt` counts its child workflows from 1.
+
+    `skip_asked`: a person wants to do without it. `was_cut_short`: its finding is what it had when it was told to end.
+    `was_not_needed`: the judge found the findings enough before it was begun.
+    """
 
     status: StepStatus = StepStatus.PENDING
     attempt: int = 0
     finding: Finding | None = None
     claims: tuple[CheckedClaim, ...] = ()
     reason: str | None = None
+    skip_asked: bool = False
+    was_cut_short: bool = False
+    was_not_needed: bool = False
 
 
 class ReviewState(StrEnum):
@@ -83,6 +87,8 @@ class RunState(BaseModel):
     revisions: int = 0
     review: ReviewState = ReviewState.WAITING
     reviewable: bool = False
+    review_shown: tuple[int, datetime] | None = None
+    """Revision of the plan that was shown last, and since when."""
     feedback: tuple[str, ...] = ()
     edits: int = 0
     sources: SourceRegister = Field(default_factory=lambda: SourceRegister(prefix="b"))
@@ -91,7 +97,13 @@ class RunState(BaseModel):
     """Whether something other than a step is missing: a later plan failed, or no model wrote the report."""
     held: dict[str, str] = {}
     """Why the run is held, by step id; the empty id is the run itself."""
-    held_phase: Phase | None = None
+    paused: bool = False
+    """Whether a person asked that nothing new begins."""
+    finish_requests: int = 0
+    """How often a person asked for the report on what is known by then."""
+    phase_beneath: Phase | None = None
+    """While the run is paused or held: the phase that comes back, or is entered, when that ends."""
+    reason_beneath: str | None = None
     reports_seen: dict[str, int] = {}
     """Number of the latest report of each step; one that arrives after a later one is void."""
     handoffs: tuple[HandOff, ...] = ()
@@ -136,12 +148,35 @@ class RunState(BaseModel):
         if role is not None and usage != Usage():
             self.spent_by[role] = self.spent_by.get(role, Usage()) + usage
 
-    def enter(self, phase: Phase) -> None:
-        """Go into a phase; while the run is held, it is the phase that comes after the hold."""
-        if self.held:
-            self.held_phase = phase
+    def enter(self, phase: Phase, reason: str | None = None) -> None:
+        """Go into a phase; while the run is paused or held, it is the phase that comes after that."""
+        if self.phase_beneath is None:
+            self.phase, self.reason = phase, reason
         else:
-            self.phase, self.reason = phase, None
+            self.phase_beneath, self.reason_beneath = phase, reason
+
+    @property
+    def finishing(self) -> bool:
+        """Whether nothing is done any more but the report on what is known."""
+        return self.finish_requests > 0
+
+    @property
+    def station(self) -> Phase:
+        """Where the run is in its story, whether or not it is paused or held there."""
+        return self.phase_beneath or self.phase
+
+    def surface(self) -> None:
+        """Show what the run waits for above its station: a person's pause, a call's hold, or nothing any more."""
+        if not self.paused and not self.held:
+            if self.phase_beneath is not None:
+                self.phase, self.reason = self.phase_beneath, self.reason_beneath
+                self.phase_beneath = self.reason_beneath = None
+            return
+        if self.phase_beneath is None:
+            self.phase_beneath, self.reason_beneath = self.phase, self.reason
+        self.phase = Phase.PAUSED if self.paused else Phase.NEEDS_ATTENTION
+        reasons = [*([PAUSE_REASON] if self.paused else []), *self.held.values()]
+        self.reason = "; ".join(dict.fromkeys(reasons))
 
     def take_background(self, at: datetime, reply: SearchReply) -> None:
         """Register what the background search brought."""
@@ -164,6 +199,7 @@ class RunState(BaseModel):
         known = self.plan.steps if self.plan else ()
         return PlanRules(
             max_steps=self.request.max_steps,
+            min_steps=1 if self.revisions else min(len(self.topics), self.request.max_steps),
             known_ids=tuple(step.id for step in known),
             finished_ids=tuple(step.id for step in known if self.steps[step.id].status is not StepStatus.PENDING),
         )
@@ -190,9 +226,17 @@ class RunState(BaseModel):
             if step.need_search and step.step_type is not StepType.RESEARCH:
                 self.notice(at, word("search_ignored", self.locale, title=step.title))
 
-    def open_review(self) -> None:
+    def open_review(self, at: datetime) -> None:
         """From now on the plan can be reviewed. What was answered meanwhile stays answered."""
         self.reviewable = True
+        if self.review_shown is None or self.review_shown[0] != self.revisions:
+            self.review_shown = (self.revisions, at)
+
+    def review_time_left(self, at: datetime) -> timedelta | None:
+        """Until the deadline of the plan that is shown, nothing when it has passed; None without a deadline."""
+        if self.request.review_deadline is None or self.review_shown is None:
+            return self.request.review_deadline
+        return max(timedelta(), self.request.review_deadline - (at - self.review_shown[1]))
 
     def keep_plan(self) -> None:
         """No new plan came of a request for changes: the one before it waits again."""
@@ -201,45 +245,6 @@ class RunState(BaseModel):
     def close_review(self) -> None:
         """From now on a review is refused."""
         self.reviewable = False
-
-    def check_review(self, review: Review) -> PlanDraft | None:
-        """Whether a review fits the run now; returns the draft of an edit by plan.
-
-        Raises Refused or InvalidInput with the reason; nothing changes.
-        """
-        if self.phase.is_end:
-            raise Refused(f"the run has already finished ({self.phase})")
-        if not self.reviewable or self.plan is None:
-            raise Refused("no plan is waiting for review" if self.plan else "there is no plan to review yet")
-        if self.review is not ReviewState.WAITING:
-            raise Refused(f"revision {self.plan.revision} has been answered already")
-        if review.revision is not None and review.revision != self.plan.revision:
-            raise Refused(f"revision {review.revision} is not the waiting one; that is {self.plan.revision}")
-        if review.decision is Decision.APPROVE:
-            return None
-        if self.edits >= self.request.max_edits:
-            raise Refused(f"all {self.request.max_edits} edits of this run are used; approve the plan or cancel")
-        return parse_plan(review.plan, self.rules) if review.plan is not None else None
-
-    def take_review(self, at: datetime, review: Review) -> str:
-        """Act on a review; returns what it did in plain words. Raises as `check_review`."""
-        draft = self.check_review(review)
-        reviewer = review.reviewer or "person"
-        if review.decision is Decision.APPROVE:
-            self.review = ReviewState.APPROVED
-            self.enter(Phase.RESEARCHING)  # at once, so that nobody is told of a wait that is over
-            self.hand_off(at, reviewer, "research team", f"approved revision {self.revisions}")
-            return f"revision {self.revisions} is approved"
-        self.edits += 1
-        if draft is not None:
-            self.propose(at, draft, reviewer)
-            return f"the plan is now revision {self.revisions}"
-        self.feedback = (*self.feedback, (review.feedback or "").strip())
-        self.review = ReviewState.REPLANNING
-        self.close_review()  # the new plan has been seen by nobody before it is shown
-        self.enter(Phase.PLANNING)
-        self.hand_off(at, reviewer, "planner", f"asked for changes: {self.feedback[-1]}"[:MAX_ENTRY_CHARS])
-        return "the planner writes a new plan"
 
     def is_answered(self) -> bool:
         """Whether the waiting plan was approved or sent back."""
@@ -253,66 +258,12 @@ class RunState(BaseModel):
         """Whether the plan was sent back to the planner."""
         return self.review is ReviewState.REPLANNING
 
-    def accept_unanswered(self, at: datetime) -> None:
-        """The deadline passed, and the request says that this accepts the plan."""
-        self.review = ReviewState.APPROVED
-        self.hand_off(at, "review", "research team", "accepted: nobody answered before the deadline")
-
-    # Steps
-
-    def begin_round(self, at: datetime) -> None:
-        """The approved plan is carried out."""
-        self.round += 1
-        self.close_review()
-        self.record(at, f"round {self.round} of at most {self.request.max_rounds}")
-
-    def has_rounds_left(self) -> bool:
-        """Whether another plan may be carried out."""
-        return self.round < self.request.max_rounds
-
-    def start_ready_steps(self) -> tuple[Step, ...]:
-        """Mark the steps that may start now as running, and return them."""
-        if self.plan is None:
-            return ()
-        statuses = {step_id: progress.status for step_id, progress in self.steps.items()}
-        running = sum(status is StepStatus.RUNNING for status in statuses.values())
-        ready = ready_steps(self.plan, statuses, self.request.max_parallel_steps - running)
-        for step in ready:
-            progress = self.steps[step.id]
-            progress.status, progress.reason, progress.attempt = StepStatus.RUNNING, None, progress.attempt + 1
-        return ready
-
-    def end_step(self, at: datetime, step_id: str, outcome: StepOutcome) -> None:
-        """Take over what a step brought but its spending, its sources under the ids that the run knows them by."""
-        self.sources.merge(outcome.sources)
-        progress = self.steps[step_id]
-        progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
-        progress.claims = tuple(self._under_first_id(claim) for claim in outcome.claims)
-        for text in outcome.notices:
-            self.notice(at, text)
-        self.release(step_id)
-        said = [str(outcome.status), self._titles()[step_id], *([outcome.reason] if outcome.reason else [])]
-        self.hand_off(at, step_id, "research team", ": ".join(said)[:MAX_ENTRY_CHARS])
-
-    def _under_first_id(self, claim: CheckedClaim) -> CheckedClaim:
-        source = self.sources.get(claim.source_id)
-        return claim if source is None else claim.model_copy(update={"source_id": source.id})
-
-    def _titles(self) -> dict[str, str]:
-        return {step.id: step.title for step in (self.plan.steps if self.plan else ())}
-
-    def fail_unreachable_steps(self, at: datetime) -> None:
-        """Nothing runs and nothing can start: what is left waits for steps that will never end."""
-        for step_id, progress in self.steps.items():
-            if progress.status is StepStatus.PENDING:
-                outcome = StepOutcome(status=StepStatus.FAILED, reason="the steps that it depends on never end")
-                self.end_step(at, step_id, outcome)
+    # Holds
 
     def release(self, step_id: str) -> None:
         """A hold is over; with the last one the phase before comes back. The empty id is the run itself."""
         self.held.pop(step_id, None)
-        if not self.held and self.held_phase is not None:
-            self.phase, self.held_phase, self.reason = self.held_phase, None, None
+        self.surface()
 
     # Evidence and report
 
@@ -345,16 +296,6 @@ class RunState(BaseModel):
         ]
         return tuple({source.id: source.for_checking() for source in sources}.values())
 
-    def gaps(self) -> tuple[str, ...]:
-        """What a reader must be told is missing, a sentence each."""
-        titles = self._titles()
-        keys = {StepStatus.FAILED: "step_failed", StepStatus.SKIPPED: "step_skipped"}
-        return tuple(
-            word(keys[progress.status], self.locale, title=titles[step_id], reason=progress.reason)
-            for step_id, progress in self.steps.items()
-            if progress.status in keys
-        )
-
     def take_report(self, at: datetime, finished: FinishedReport) -> None:
         """Take over the finished report, and give the sources that it cites their numbers."""
         self.report = finished.text
@@ -368,13 +309,10 @@ class RunState(BaseModel):
 
     # The end
 
-    def end_phase(self) -> Phase:
-        """`completed`, or `completed_with_gaps` when a step brought nothing or the report is not whole."""
-        return Phase.COMPLETED_WITH_GAPS if self.has_gaps or self.gaps() else Phase.COMPLETED
-
     def end(self, at: datetime, phase: Phase, reason: str | None) -> None:
         """The run is over. Steps at work when it was cancelled or failed brought nothing, and say so."""
-        self.phase, self.reason, self.held, self.held_phase = phase, reason, {}, None
+        self.phase, self.reason, self.held, self.paused = phase, reason, {}, False
+        self.phase_beneath = self.reason_beneath = None
         self.close_review()
         if phase is Phase.CANCELLED and (not self.handoffs or self.handoffs[-1].to != "end"):
             self.hand_off(at, "person", "end", reason or "cancelled")

@@ -82,6 +82,7 @@ from deer.models.request import (
     MAX_QUESTION_CHARS,
     RUN_ID_PATTERN,
     DeadlinePolicy,
+    ReplanAfter,
     ReportStyle,
     ResearchRequest,
 )
@@ -177,6 +178,7 @@ __all__ = [
     "ReadReply",
     "ReadRequest",
     "RejectedReply",
+    "ReplanAfter",
     "ReportReply",
     "ReportRequest",
     "ReportStatus",

@@ -130,6 +130,7 @@ class ReporterBrief(Brief):
     """For the reporter. `sources` are all that may be cited; `written` is what it wrote before it was cut."""
 
     style: ReportStyle
+    topics: tuple[str, ...] = ()
     plan: Plan | None
     findings: tuple[FindingBrief, ...]
     sources: tuple[SourceBrief, ...]

@@ -109,14 +109,23 @@ class ToolCall(Model):
     url: str = ""
     error: str | None = None
 
+    @property
+    def wish(self) -> tuple[object, ...]:
+        """What it asks for: calls that wish the same need be made once. One that cannot be made is like no other."""
+        if self.error is not None:
+            return (self.id, self.error)
+        return (self.name, self.query, self.max_results, self.topic, self.depth, self.url)
+
 
 class ToolReply(Model):
     """What a tool call brought, to be shown to the model under the call's id.
 
     Exactly one of `hits` (a search; may be an empty tuple), `page` and `error` is set.
+    `is_repeat`: the step had made the same call before; this is what came of it then.
     """
 
     call_id: str
+    is_repeat: bool = False
     hits: tuple[Source, ...] | None = None
     page: Source | None = None
     error: str | None = None
@@ -286,6 +295,7 @@ class StepOutcome(Model):
     """Result of the workflow `Step`: a finding, or the reason why there is none. Sources and usage count either way.
 
     `claims` are those of the finding, each with what its check gave; the finding itself carries them no more.
+    `was_cut_short`: the step was told to end, and the finding is what it had by then, put together without a model.
     """
 
     status: StepStatus
@@ -295,3 +305,4 @@ class StepOutcome(Model):
     sources: tuple[Source, ...] = ()
     usage: Usage = Usage()
     notices: tuple[str, ...] = ()
+    was_cut_short: bool = False

@@ -79,6 +79,8 @@ class PlanRules(Model):
     """
 
     max_steps: int
+    min_steps: int = 1
+    """As many as the question has topics, each of which gets a step of its own; no rule for plans of people."""
     known_ids: tuple[str, ...] = ()
     finished_ids: tuple[str, ...] = ()
     excess_is_cut: bool = False

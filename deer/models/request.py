@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from deer.models.texts import Message
 
@@ -37,6 +37,13 @@ class DeadlinePolicy(StrEnum):
     CANCEL = "cancel"
 
 
+class ReplanAfter(StrEnum):
+    """When the judge is asked whether the findings are enough: once a plan is carried out, or after each step of it."""
+
+    ROUND = "round"
+    STEP = "step"
+
+
 DEFAULT_CLARIFICATION_ROUNDS = 3
 """How often the coordinator may ask back in a run that lets it, unless the request says a number."""
 
@@ -51,15 +58,24 @@ class ResearchRequest(Message):
     review_deadline: timedelta | None = None
     """How long a plan waits for an answer; seconds in JSON; None waits as long as it takes."""
     review_deadline_policy: DeadlinePolicy = DeadlinePolicy.CANCEL
+    attention_deadline: timedelta | None = None
+    """How long a call waits for a person to mend what it needs, before it counts as failed; None: as long as it takes.
+    Seconds in JSON."""
     max_clarification_rounds: Annotated[int, Field(ge=0, le=10)] = 0
     """How often the coordinator may ask back before there is a plan. 0 or null: never; true: three times."""
     look_around: bool = True
     max_rounds: Annotated[int, Field(ge=1, le=10)] = 1
+    """How many plans are carried out at most. 1: what was approved first is all that is done, and nobody judges it."""
+    replan_after: ReplanAfter = ReplanAfter.ROUND
+    """`step` needs more than one round; steps are then done one after another, and each may change what follows."""
     max_steps: Annotated[int, Field(ge=1, le=30)] = 5
     max_edits: Annotated[int, Field(ge=0, le=100)] = 20
     max_parallel_steps: Annotated[int, Field(ge=1, le=30)] = 4
     max_turns: Annotated[int, Field(ge=1, le=100)] = 20
     """Tool rounds of one step, before its closing summary."""
+    continue_after_events: Annotated[int, Field(ge=50, le=40_000)] = 4_000
+    """Length of its history, in events, at which a run goes on in a new one and a step sums up; Temporal itself would
+    end both at some 51,200. Temporal's own suggestion, as by size, counts too."""
     max_search_results: Annotated[int, Field(ge=1, le=20)] = 5
     report_style: ReportStyle = ReportStyle.STANDARD
     deep_thinking: bool = False
@@ -83,7 +99,15 @@ class ResearchRequest(Message):
             return 0
         return DEFAULT_CLARIFICATION_ROUNDS if rounds is True else rounds
 
-    @field_validator("review_deadline")
+    @model_validator(mode="after")
+    def _can_replan(self) -> Self:
+        if self.replan_after is ReplanAfter.STEP and self.max_rounds == 1:
+            raise ValueError(
+                "replan_after=step changes the plan, which max_rounds=1 forbids; give max_rounds 2 or more"
+            )
+        return self
+
+    @field_validator("review_deadline", "attention_deadline")
     @classmethod
     def _is_ahead(cls, deadline: timedelta | None) -> timedelta | None:
         if deadline is not None and not timedelta(seconds=1) <= deadline <= timedelta(days=365):

@@ -62,8 +62,11 @@ def _raw_steps(value: Any, enough: bool) -> Sequence[Any]:
 
 
 def _within_limit(raw_steps: Sequence[Any], rules: PlanRules) -> tuple[Sequence[Any], tuple[str, ...]]:
-    """The steps that may stay, and what to tell of those that may not."""
+    """The steps that may stay, and what to tell of those that may not. Raises InvalidInput when they are too few."""
     count = len(raw_steps)
+    if 0 < count < rules.min_steps and not rules.excess_is_cut:
+        topics = f"the question has {rules.min_steps} topics, each of which needs a step of its own"
+        raise InvalidInput(f"{count} steps given; {topics}", "steps")
     if count <= rules.max_steps:
         return raw_steps, ()
     if not rules.excess_is_cut:

@@ -115,6 +115,7 @@ def _planner_blocks(brief: PlannerBrief) -> Iterator[str]:
 
 
 def _reporter_blocks(brief: ReporterBrief) -> Iterator[str]:
+    yield from (fenced(Tag.TOPIC, topic) for topic in brief.topics)
     if brief.plan is not None:
         yield fenced(Tag.PLAN, _plan_json(brief.plan))
     yield from map(_finding, brief.findings)

@@ -14,16 +14,22 @@ def tool_message(reply: ToolReply, locale: str) -> ChatMessage:
     """The tool message that answers a call; the reply's texts must be resolved.
 
     A search: `{note, results: [{id, title, summary, url, score}]}`. A page: `{note, source_id, title, url, text, cut}`.
-    Anything that went wrong: `{error}`. `note` says that the rest is no instruction, or that nothing was found.
+    Anything that went wrong: `{error}`. `note` says that the rest is no instruction, or that nothing was found,
+    and before that whether the same call was made before.
     """
     if reply.error is not None:
         value: dict[str, object] = {"error": reply.error}
     elif reply.page is not None:
-        value = {"note": phrase("untrusted", prompt_language(locale)), **_page(reply.page)}
+        value = {"note": _note("untrusted", reply, locale), **_page(reply.page)}
     else:
-        note = phrase("untrusted" if reply.hits else "no_hits", prompt_language(locale))
+        note = _note("untrusted" if reply.hits else "no_hits", reply, locale)
         value = {"note": note, "results": [_hit(hit) for hit in reply.hits or ()]}
     return ChatMessage(speaker=Speaker.TOOL, content=json.dumps(value, ensure_ascii=False), call_id=reply.call_id)
+
+
+def _note(name: str, reply: ToolReply, locale: str) -> str:
+    names = ["repeated", name] if reply.is_repeat else [name]
+    return " ".join(phrase(each, prompt_language(locale)) for each in names)
 
 
 def agent_note(note: AgentNote, locale: str) -> ChatMessage:

@@ -172,6 +172,34 @@ def test_a_change_in_words_brings_a_new_plan(starter: Command, waiting: str) -> 
     starter("cancel", waiting)
 
 
+def test_a_run_is_controlled_by_commands(starter: Command, waiting: str, tmp_path: Path) -> None:
+    """Each command says what the run did, or why not, and exits by it; what waits says how it goes on."""
+    path = tmp_path / "step.yaml"
+    path.write_text(
+        "title: Costs\ndescription: Costs of subject-n9\nstep_type: research\nstatus: done", encoding="utf-8"
+    )
+    done = [
+        (["pause", waiting], "paused"),
+        (["add-step", waiting, "--file", str(path)], "step s3 is added"),
+        (["edit-step", waiting, "s2", "--file", str(path)], "twice"),
+        (["skip", waiting, "s2"], "step s2 is skipped"),
+        (["skip", waiting, "s9"], "there is no step 's9'"),
+        (["retry", waiting], "nothing is held"),
+        (["retry", waiting, "s1"], "has not failed"),
+    ]
+    for arguments, said in done:
+        ran = starter(*arguments)
+        assert said in ran.out + ran.err, arguments
+        assert ran.code == (2 if "error: " in ran.err else 0), arguments
+    assert f"resume {waiting}" in starter("show", waiting).out
+    assert starter("follow", waiting, "--json").code == 3
+    resumed = starter("resume", waiting, "--json")
+    assert (resumed.code, resumed.status.phase) == (0, Phase.AWAITING_REVIEW)
+    assert starter("finish", waiting).code == 0
+    ended = starter("follow", waiting, "--json")
+    assert (ended.code, ended.status.phase) == (0, Phase.COMPLETED_WITH_GAPS)
+
+
 def test_a_cancelled_run_is_over_and_readable(starter: Command, waiting: str) -> None:
     """`cancel` is taken at once; `follow` then ends with 1, `show` tells the phase, and nothing more is taken."""
     assert starter("cancel", waiting).code == 0
@@ -233,7 +261,19 @@ def test_small_talk_is_answered(starter: Command, run_id: str, deployment: Deplo
 
 @pytest.mark.parametrize(
     "arguments",
-    [["show"], ["follow"], ["approve"], ["report"], ["cancel"], ["retry"], ["edit", "--feedback", "x"]],
+    [
+        ["show"],
+        ["follow"],
+        ["approve"],
+        ["report"],
+        ["cancel"],
+        ["retry"],
+        ["edit", "--feedback", "x"],
+        ["pause"],
+        ["resume"],
+        ["skip", "s1"],
+        ["finish"],
+    ],
     ids=lambda arguments: str(arguments[0]),
 )
 def test_an_unknown_run_is_not_found(starter: Command, arguments: list[str]) -> None:

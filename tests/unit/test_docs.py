@@ -20,7 +20,6 @@ DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((R
 FOR_USERS = [README, USING, ROOT / "docs/deployment.md"]
 
 SETTINGS = {*VARIABLES, *TEMPORAL_VARIABLES, *COMPOSE_VARIABLES}
-NOT_YET = {Phase.PAUSED}
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
@@ -134,11 +133,11 @@ def test_exit_codes_are_those_of_the_program() -> None:
 
 
 def test_every_phase_is_explained() -> None:
-    """The table of phases has each phase that a run of this version can be in, and no other word."""
+    """The table of phases has each phase that a run can be in, and no other word."""
     _, _, section = USING.read_text().partition("| phase | meaning |\n")
     rows = section.partition("\n\n")[0]
     explained = {word for row in rows.splitlines() for word in _SPAN.findall(row.split("|")[1])}
-    assert explained == set(Phase) - NOT_YET
+    assert explained == set(Phase)
 
 
 def test_limits_have_the_defaults_that_are_told() -> None:

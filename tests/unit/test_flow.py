@@ -7,8 +7,8 @@ import pytest
 
 from deer import flow
 from deer.errors import InvalidInput, Refused
-from deer.flow import RunState
-from deer.messages import Control, ControlAction, Decision, Review, StepReport
+from deer.flow import RunState, take_review
+from deer.messages import Command, Control, ControlAction, Decision, Review, StepReport
 from deer.models import (
     DraftStep,
     Finding,
@@ -43,7 +43,7 @@ def planned(*steps: DraftStep, **fields: Any) -> RunState:
     state = begun(**fields)
     state.propose(NOW, PlanDraft(title="T", steps=steps), "planner")
     state.enter(Phase.AWAITING_REVIEW)
-    state.open_review()
+    state.open_review(NOW)
     return state
 
 
@@ -76,8 +76,8 @@ def test_research_is_independent_and_the_rest_depends_on_all_before() -> None:
 def test_ids_are_never_used_again() -> None:
     """A step that a person drops takes its id with it; a new one gets the next number."""
     state = planned(drafted("A"), drafted("B"))
-    state.take_review(NOW, edit(plan={"title": "T", "steps": [{"id": "s1", "title": "A"}, {"title": "New"}]}))
-    state.take_review(NOW, edit(plan={"title": "T", "steps": [{"title": "Newer"}]}))
+    take_review(state, NOW, edit(plan={"title": "T", "steps": [{"id": "s1", "title": "A"}, {"title": "New"}]}))
+    take_review(state, NOW, edit(plan={"title": "T", "steps": [{"title": "Newer"}]}))
     assert state.plan is not None
     assert [s.id for s in state.plan.steps] == ["s4"]
     assert state.plan.revision == 3
@@ -86,36 +86,36 @@ def test_ids_are_never_used_again() -> None:
 def test_finished_steps_stay_in_a_revised_plan() -> None:
     """A judge's plan that leaves out or rewrites a finished step changes nothing about it."""
     state = planned(drafted("A"), drafted("B"))
-    state.start_ready_steps()
+    flow.start_ready_steps(state)
     for step_id in ("s1", "s2"):
-        state.end_step(NOW, step_id, done())
+        flow.end_step(state, NOW, step_id, done())
     draft = PlanDraft(title="T", steps=(drafted("Rewritten", id="s2"), drafted("C", depends_on=("s1",))))
     plan = state.propose(NOW, draft, "judge")
     assert [(s.id, s.title) for s in plan.steps] == [("s1", "A"), ("s2", "B"), ("s3", "C")]
     assert plan.steps[2].depends_on == ("s1",)
-    assert [step.id for step in state.start_ready_steps()] == ["s3"]
+    assert [step.id for step in flow.start_ready_steps(state)] == ["s3"]
 
 
 def test_steps_start_as_their_dependencies_end_and_slots_allow() -> None:
     """At most `max_parallel_steps` run; a step starts when what it depends on has ended, also when that failed."""
     state = planned(*(drafted(f"R{n}") for n in range(3)), drafted("A", StepType.ANALYSIS), max_parallel_steps=2)
-    assert [s.id for s in state.start_ready_steps()] == ["s1", "s2"]
-    assert state.start_ready_steps() == ()
-    state.end_step(NOW, "s1", StepOutcome(status=StepStatus.FAILED, reason="no result"))
-    assert [s.id for s in state.start_ready_steps()] == ["s3"]
-    state.end_step(NOW, "s2", done())
-    assert state.start_ready_steps() == ()
-    state.end_step(NOW, "s3", done())
-    assert [s.id for s in state.start_ready_steps()] == ["s4"]
+    assert [s.id for s in flow.start_ready_steps(state)] == ["s1", "s2"]
+    assert flow.start_ready_steps(state) == ()
+    flow.end_step(state, NOW, "s1", StepOutcome(status=StepStatus.FAILED, reason="no result"))
+    assert [s.id for s in flow.start_ready_steps(state)] == ["s3"]
+    flow.end_step(state, NOW, "s2", done())
+    assert flow.start_ready_steps(state) == ()
+    flow.end_step(state, NOW, "s3", done())
+    assert [s.id for s in flow.start_ready_steps(state)] == ["s4"]
     assert state.steps["s4"].attempt == 1
 
 
 def test_a_failed_dependency_is_told_with_its_reason() -> None:
     """The agent of a later step learns what is missing and why."""
     state = planned(drafted("A"), drafted("B", StepType.ANALYSIS))
-    state.start_ready_steps()
-    state.end_step(NOW, "s1", StepOutcome(status=StepStatus.FAILED, reason="the model said nothing"))
-    [step] = state.start_ready_steps()
+    flow.start_ready_steps(state)
+    flow.end_step(state, NOW, "s1", StepOutcome(status=StepStatus.FAILED, reason="the model said nothing"))
+    [step] = flow.start_ready_steps(state)
     [told] = flow.step_brief(state, step, NOW.date()).findings
     assert (told.step_id, told.status, told.summary, told.reason) == (
         "s1",
@@ -137,36 +137,36 @@ def test_a_review_of_another_revision_is_refused(review: Review, said: str) -> N
     state = planned(drafted("A"))
     before = state.model_copy(deep=True)
     with pytest.raises(Refused, match=said):
-        state.take_review(NOW, review)
+        take_review(state, NOW, review)
     assert state == before
 
 
 def test_a_review_is_taken_only_while_a_plan_waits() -> None:
     """Before there is a plan, after it was answered, and after the end, the reason says which it is."""
     with pytest.raises(Refused, match="no plan to review yet"):
-        begun().take_review(NOW, approve())
+        take_review(begun(), NOW, approve())
     state = planned(drafted("A"))
-    state.take_review(NOW, approve(reviewer="ada"))
+    take_review(state, NOW, approve(reviewer="ada"))
     assert state.phase is Phase.RESEARCHING
     assert (state.handoffs[-1].sender, state.handoffs[-1].reason) == ("ada", "approved revision 1")
     with pytest.raises(Refused, match="answered already"):
-        state.take_review(NOW, approve())
-    state.begin_round(NOW)
+        take_review(state, NOW, approve())
+    flow.begin_round(state, NOW)
     with pytest.raises(Refused, match="no plan is waiting"):
-        state.take_review(NOW, approve())
+        take_review(state, NOW, approve())
     state.end(NOW, Phase.COMPLETED, None)
     with pytest.raises(Refused, match=r"already finished \(completed\)"):
-        state.take_review(NOW, approve())
+        take_review(state, NOW, approve())
 
 
 def test_an_edit_by_words_goes_back_to_the_planner_with_all_that_was_said() -> None:
     """Feedback adds up, and the run is at once in `planning`, so that nobody waits for the old plan."""
     state = planned(drafted("A"))
-    state.take_review(NOW, edit(feedback=" costs too "))
+    take_review(state, NOW, edit(feedback=" costs too "))
     assert (state.phase, state.wants_new_plan()) == (Phase.PLANNING, True)
     state.propose(NOW, PlanDraft(title="T2", steps=(drafted("B"),)), "planner")
-    state.open_review()
-    state.take_review(NOW, edit(feedback="and noise"))
+    state.open_review(NOW)
+    take_review(state, NOW, edit(feedback="and noise"))
     brief = flow.planner_brief(state, NOW.date(), ())
     assert brief.feedback == ("costs too", "and noise")
     assert brief.earlier_plan == state.plan
@@ -175,29 +175,30 @@ def test_an_edit_by_words_goes_back_to_the_planner_with_all_that_was_said() -> N
 def test_edits_are_limited_and_approval_is_not() -> None:
     """After the last edit a person can still approve."""
     state = planned(drafted("A"), max_edits=1)
-    state.take_review(NOW, edit(plan={"title": "T", "steps": [{"title": "B"}]}))
+    take_review(state, NOW, edit(plan={"title": "T", "steps": [{"title": "B"}]}))
     with pytest.raises(Refused, match="all 1 edits of this run are used; approve the plan or cancel"):
-        state.take_review(NOW, edit(feedback="more"))
-    assert state.take_review(NOW, approve()) == "revision 2 is approved"
+        take_review(state, NOW, edit(feedback="more"))
+    assert take_review(state, NOW, approve()) == "revision 2 is approved"
 
 
 def test_an_invalid_plan_is_refused_and_the_old_one_kept() -> None:
     """A person's plan is held to the rules of every plan."""
     state = planned(drafted("A"))
     with pytest.raises(InvalidInput, match="steps: a plan needs at least one step"):
-        state.take_review(NOW, edit(plan={"title": "T", "steps": []}))
+        take_review(state, NOW, edit(plan={"title": "T", "steps": []}))
     assert (state.revisions, state.edits) == (1, 0)
 
 
 def test_a_hold_restores_the_phase_before_it() -> None:
     """Holds of several steps make one wait; with the last released the run goes on where it was."""
     state = planned(drafted("A"), drafted("B"))
-    state.take_review(NOW, approve())
-    state.start_ready_steps()
+    take_review(state, NOW, approve())
+    flow.start_ready_steps(state)
     for step_id in ("s1", "s2"):
         flow.take_step_report(state, NOW, StepReport(step_id=step_id, held="the key was refused"))
     assert (state.phase, state.reason) == (Phase.NEEDS_ATTENTION, "the key was refused")
-    assert flow.take_control(state, NOW, Control(action=ControlAction.RETRY)) == ("s1", "s2")
+    orders = flow.take_control(state, NOW, Control(action=ControlAction.RETRY))
+    assert orders.tell == {"s1": Command.RETRY, "s2": Command.RETRY}
     assert (state.phase, state.reason) == (Phase.RESEARCHING, None)
     for step_id in ("s1", "s2"):
         flow.take_step_report(state, NOW, StepReport(step_id=step_id, held=None))
@@ -207,18 +208,18 @@ def test_a_hold_restores_the_phase_before_it() -> None:
 def test_a_hold_ends_with_its_step() -> None:
     """A held step that is cancelled takes its hold with it."""
     state = planned(drafted("A"), drafted("B"))
-    state.take_review(NOW, approve())
-    state.start_ready_steps()
+    take_review(state, NOW, approve())
+    flow.start_ready_steps(state)
     flow.take_step_report(state, NOW, StepReport(step_id="s1", held="no quota", number=1))
-    state.end_step(NOW, "s1", StepOutcome(status=StepStatus.SKIPPED, reason="it was cancelled"))
+    flow.end_step(state, NOW, "s1", StepOutcome(status=StepStatus.SKIPPED, reason="it was cancelled"))
     assert (state.phase, state.held) == (Phase.RESEARCHING, {})
 
 
 def test_a_report_that_was_overtaken_is_void() -> None:
     """A hold that is taken over after the release that followed it holds nobody."""
     state = planned(drafted("A"))
-    state.take_review(NOW, approve())
-    state.start_ready_steps()
+    take_review(state, NOW, approve())
+    flow.start_ready_steps(state)
     flow.take_step_report(state, NOW, StepReport(step_id="s1", held=None, number=2))
     flow.take_step_report(state, NOW, StepReport(step_id="s1", held="late", number=1))
     assert state.phase is Phase.RESEARCHING
@@ -227,8 +228,8 @@ def test_a_report_that_was_overtaken_is_void() -> None:
 def test_steps_that_can_never_start_are_a_gap() -> None:
     """When nothing runs and nothing can start, what is left failed: a run does not end as if it were whole."""
     state = planned(drafted("A"))
-    state.fail_unreachable_steps(NOW)
-    assert state.gaps() == ("The step “A” found nothing: the steps that it depends on never end",)
+    flow.settle_waiting_steps(state, NOW)
+    assert flow.gaps(state) == ("The step “A” found nothing: the steps that it depends on never end",)
 
 
 def test_a_phase_entered_while_held_comes_after_the_hold() -> None:
@@ -245,8 +246,9 @@ def test_a_phase_entered_while_held_comes_after_the_hold() -> None:
     ("control", "said"),
     [
         (Control(action=ControlAction.RETRY), "nothing is held"),
-        (Control(action=ControlAction.PAUSE), "pause is not possible in this version"),
-        (Control(action=ControlAction.RETRY, step_id="s1"), "not possible in this version"),
+        (Control(action=ControlAction.RESUME), "is not paused"),
+        (Control(action=ControlAction.RETRY, step_id="s1"), "step s1 has not failed; it is pending"),
+        (Control(action=ControlAction.SKIP, step_id="s9"), "there is no step 's9'; the steps are: s1"),
     ],
 )
 def test_a_control_that_does_not_fit_is_refused(control: Control, said: str) -> None:
@@ -288,19 +290,19 @@ def test_a_plan_knows_enough_only_with_evidence_or_nothing_to_look_up() -> None:
 def test_gaps_are_failed_and_skipped_steps_and_lost_reports() -> None:
     """Notices alone do not make an end one with gaps; a failed step does, and is told to the reader."""
     state = planned(drafted("A"), drafted("B"))
-    state.start_ready_steps()
-    state.end_step(NOW, "s1", done(notices=("a notice",)))
-    assert state.end_phase() is Phase.COMPLETED
-    state.end_step(NOW, "s2", StepOutcome(status=StepStatus.FAILED, reason="no result"))
-    assert state.gaps() == ("The step “B” found nothing: no result",)
-    assert state.end_phase() is Phase.COMPLETED_WITH_GAPS
+    flow.start_ready_steps(state)
+    flow.end_step(state, NOW, "s1", done(notices=("a notice",)))
+    assert flow.end_phase(state) is Phase.COMPLETED
+    flow.end_step(state, NOW, "s2", StepOutcome(status=StepStatus.FAILED, reason="no result"))
+    assert flow.gaps(state) == ("The step “B” found nothing: no result",)
+    assert flow.end_phase(state) is Phase.COMPLETED_WITH_GAPS
 
 
 def test_a_cancelled_run_leaves_no_step_running() -> None:
     """A step at work when the run ends brought nothing, and says why; what was found stays."""
     state = planned(drafted("A"), drafted("B"), drafted("C", StepType.ANALYSIS))
-    state.start_ready_steps()
-    state.end_step(NOW, "s1", done("kept"))
+    flow.start_ready_steps(state)
+    flow.end_step(state, NOW, "s1", done("kept"))
     state.end(NOW, Phase.CANCELLED, "cancelled by a person")
     status = flow.status_of(state)
     assert (status.handoffs[-1].sender, status.handoffs[-1].to) == ("person", "end")
@@ -330,8 +332,8 @@ def test_long_texts_show_their_beginning_and_where_the_whole_is() -> None:
     """In the status object a stored text is its preview; `references` leads to the whole."""
     ref = TextRef(sha256="a" * 64, chars=9_000, preview="The beginning…")
     state = planned(drafted("A"))
-    state.start_ready_steps()
-    state.end_step(NOW, "s1", StepOutcome(status=StepStatus.DONE, finding=Finding(summary=ref)))
+    flow.start_ready_steps(state)
+    flow.end_step(state, NOW, "s1", StepOutcome(status=StepStatus.DONE, finding=Finding(summary=ref)))
     state.report = ref
     status = flow.status_of(state)
     assert status.plan is not None
@@ -366,8 +368,8 @@ def test_the_picture_escapes_what_others_wrote() -> None:
 def test_the_state_survives_a_round_trip() -> None:
     """A run can continue with its state as JSON: nothing of it lives outside."""
     state = planned(drafted("A"))
-    state.take_review(NOW, approve())
-    state.start_ready_steps()
+    take_review(state, NOW, approve())
+    flow.start_ready_steps(state)
     assert RunState.model_validate_json(state.model_dump_json()) == state
 
 

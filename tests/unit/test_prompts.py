@@ -120,7 +120,7 @@ def test_every_file_is_used() -> None:
 
     for locale in ("en-US", "zh-CN"):
         empty, missed = (
-            ToolReply(call_id="c1", hits=()),
+            ToolReply(call_id="c1", hits=(), is_repeat=True),
             ToolReply(call_id="c2", page=Source(id="s1-1", url="u", title="t")),
         )
         messages = [message for brief in every_kind_of_brief(locale) for message in render(brief)]

@@ -1,6 +1,7 @@
 """What a run writes into Temporal's history stays small, whatever its pages and findings weigh."""
 
 from deer.models import Phase
+from tests.eventually import eventually
 from tests.running import Run, Runs, children_in
 from tests.scripted import Call, Json, ScriptedServices, analysis_step, call_tool, plan_of, research_step
 from tests.scripted.roles import finding
@@ -74,3 +75,58 @@ async def test_long_texts_travel_by_reference(runs: Runs, scripted: ScriptedServ
     assert len(status.model_dump_json()) < 20_000
     _, size = await weight(run, run.id)
     assert size < 200_000
+
+
+async def histories_of(run: Run) -> int:
+    """How many histories a run has gone through, the open one included."""
+    query = f"WorkflowId = '{run.id}'"
+    return len([execution async for execution in run.client.list_workflows(query)])
+
+
+async def test_a_long_history_goes_on_in_a_new_one(runs: Runs, scripted: ScriptedServices) -> None:
+    """Case T05: edits, messages and a second round go beyond the limit; nobody sees where one history ends."""
+    scripted.scripts["judge"] = call_tool("revise_plan", steps=[research_step("subject-r2")], reason="more")
+    run = await runs.start("What is the value?", max_rounds=2, continue_after_events=60)
+    for revision in (1, 2, 3):
+        await run.reach_revision(revision)
+        for _ in range(4):
+            await run.signal("approve", {"revision": 99})
+        step = {"title": f"Look at subject-e{revision}", "step_type": "research", "need_search": True}
+        await run.update("review", {"decision": "edit", "plan": {"title": "Edited", "steps": [step]}})
+    plan = await run.reach_revision(4)
+    assert [(step.id, step.title) for step in plan.steps] == [("s5", "Look at subject-e3")]
+    await run.update("review", {"revision": 4, "decision": "approve"})
+    await run.reach_revision(5)
+    await run.update("review", {"revision": 5, "decision": "approve"})
+    status = await run.end()
+    assert status.phase is Phase.COMPLETED
+    assert status.plan
+    assert [step.id for step in status.plan.steps] == ["s5", "s6"]
+    assert all(step.finding for step in status.plan.steps)
+    assert status.report
+    assert [source.number for source in status.sources if source.cited]
+    assert any("revision 99 is not the waiting one" in notice for notice in status.notices)
+    assert status.handoffs[0].sender == "coordinator"
+    assert scripted.log.count("planner") == 1
+    await eventually_several(run)
+
+
+async def eventually_several(run: Run) -> None:
+    """Wait until Temporal's list, which lags behind, has more than one history of the run."""
+
+    async def look() -> bool:
+        return await histories_of(run) > 1
+
+    await eventually(look, "a second history")
+
+
+async def test_a_step_sums_up_before_its_history_is_full(runs: Runs, scripted: ScriptedServices) -> None:
+    """A step cannot go on in another history: it makes its closing call, and the reader is told why."""
+    scripted.scripts["planner"] = plan_of(research_step("subject-a1"))
+    scripted.scripts["researcher"] = lambda call: (
+        call_tool("web_search", query=f"number {call.nth}") if call.tools else "In short: little was found."
+    )
+    status = await runs.complete("What is the value?", max_turns=40, continue_after_events=50)
+    assert status.phase is Phase.COMPLETED
+    assert scripted.log.count("researcher") < 12
+    assert any("filled its history" in notice for notice in status.notices)

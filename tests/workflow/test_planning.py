@@ -2,7 +2,17 @@
 
 from deer.models import Phase, StepStatus
 from tests.running import Runs
-from tests.scripted import SMALL_PLAN, ScriptedServices, ToolCalls, analysis_step, call_tool, plan_of, research_step
+from tests.scripted import (
+    SMALL_PLAN,
+    ScriptedServices,
+    ToolCall,
+    ToolCalls,
+    analysis_step,
+    call_tool,
+    most_at_once,
+    plan_of,
+    research_step,
+)
 
 PROSE = "1. Find the market size\n2. Compare the three vendors"
 
@@ -92,3 +102,48 @@ async def test_code_gives_the_ids_and_the_usual_dependencies(runs: Runs, scripte
     status = await run.reach(Phase.AWAITING_REVIEW)
     assert status.plan
     assert [step.depends_on for step in status.plan.steps] == [(), (), ("s1", "s2"), ("s1",)]
+
+
+async def test_each_topic_gets_a_step_and_a_section(runs: Runs, scripted: ScriptedServices) -> None:
+    """A question that asks two things: a plan with one step is sent back, and the reporter is told both topics."""
+    topics = ("Heat pumps on subject-a1", "Boilers on subject-b2")
+    scripted.scripts["coordinator"] = ToolCalls(
+        tuple(ToolCall("handoff_to_planner", {"research_topic": topic, "locale": "en-US"}) for topic in topics)
+    )
+    scripted.scripts["planner"] = [
+        plan_of(research_step("subject-a1")),
+        plan_of(research_step("subject-a1"), research_step("subject-b2")),
+    ]
+    status = await runs.complete("How good are heat pumps? And boilers?")
+    assert status.phase is Phase.COMPLETED
+    assert "the question has 2 topics" in scripted.log.calls("planner")[1].text
+    assert all(topic in scripted.log.text("reporter") for topic in topics)
+
+
+async def test_findings_are_judged_after_each_step_where_asked(runs: Runs, scripted: ScriptedServices) -> None:
+    """Steps run one by one; the judge lets the plan go on as it was, changes what follows, or does without it."""
+    steps = [research_step(f"subject-{name}") for name in ("a1", "b2", "c3")]
+    scripted.scripts["planner"] = plan_of(*steps)
+    waiting = [{"id": f"s{at}", **step} for at, step in enumerate(steps, 1)]
+    scripted.scripts["judge"] = [
+        call_tool("revise_plan", steps=waiting[1:], reason="as planned"),
+        call_tool("revise_plan", steps=[research_step("subject-n9"), waiting[2]], reason="one more thing"),
+        call_tool("respond", reason="enough is known"),
+    ]
+    status = await runs.complete("What is the value?", max_rounds=3, replan_after="step")
+    assert (status.phase, status.round, scripted.log.count("judge")) == (Phase.COMPLETED, 2, 3)
+    assert status.plan
+    assert status.plan.revision == 2
+    done, skipped = StepStatus.DONE, StepStatus.SKIPPED
+    assert {step.id: step.status for step in status.plan.steps} == {"s1": done, "s2": done, "s4": done, "s3": skipped}
+    assert status.plan.steps[-1].reason == "the findings were enough without it"
+    assert most_at_once(scripted.log.calls("researcher")) == 1
+
+
+async def test_a_judge_of_no_use_does_not_end_what_was_approved(runs: Runs, scripted: ScriptedServices) -> None:
+    """Between steps, replies that are no verdict are asked for again, then the plan goes on."""
+    scripted.scripts["judge"] = call_tool("revise_plan", steps=[{}], reason="more")
+    status = await runs.complete("What is the value?", max_rounds=2, replan_after="step")
+    assert status.phase is Phase.COMPLETED_WITH_GAPS
+    assert status.plan
+    assert {step.status for step in status.plan.steps} == {StepStatus.DONE}

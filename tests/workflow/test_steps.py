@@ -110,6 +110,31 @@ async def test_a_finding_that_cannot_be_read_is_told_to_the_model(runs: Runs, sc
     assert "summary" in scripted.log.calls("researcher")[1].messages[-1]["content"]
 
 
+async def test_a_call_made_before_is_answered_from_what_is_known(runs: Runs, scripted: ScriptedServices) -> None:
+    """The same call again, in one turn or a later one, costs nothing, has the same result, and the model is told."""
+    twice = ToolCalls((*SEARCH.calls, *SEARCH.calls))
+    one_step(scripted, twice, SEARCH, SUBMIT)
+    status = await runs.complete()
+    assert the_step(status)[0] is StepStatus.DONE
+    assert scripted.log.count("search") == 2  # the background search and the first of three
+    last = scripted.log.calls("researcher")[-1]
+    told = [m["content"] for m in last.messages if m["role"] == "tool"]
+    assert ["exactly this call before" in content for content in told] == [False, True, True]
+    assert all("s1-1" in content for content in told)
+    assert status.usage.searches == 2
+
+
+async def test_a_call_that_failed_may_be_made_again(runs: Runs, scripted: ScriptedServices) -> None:
+    """Only what is known is not asked for twice: a page that was out of order is tried again."""
+    page = call_tool("read_page", url=f"{scripted.url}/page/subject-a1-1")
+    scripted.fail("page", Failure(500), times=2)
+    one_step(scripted, SEARCH, page, page, SUBMIT)
+    assert the_step(await runs.complete())[0] is StepStatus.DONE
+    told = [m["content"] for m in scripted.log.calls("researcher")[-1].messages if m["role"] == "tool"]
+    assert "error" in told[1]
+    assert "measured value" in told[2]
+
+
 async def test_the_turn_limit_is_that_many_tool_rounds(runs: Runs, scripted: ScriptedServices) -> None:
     """After `max_turns` rounds of tools one call without tools sums up, and the reader is told."""
     one_step(scripted, SEARCH, SEARCH, SEARCH, Text("In short: little was found."))

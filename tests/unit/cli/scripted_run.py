@@ -129,10 +129,11 @@ class ScriptedRun:
         pages = self._pages[step]
         return _given(pages.popleft() if len(pages) > 1 else pages[0])
 
-    async def update(self, name: str, message: Mapping[str, Any]) -> None:
+    async def update(self, name: str, message: Mapping[str, Any]) -> str:
         if self._refusals:
             raise self._refusals.popleft()
         self.sent.append((name, message))
+        return "it was taken"
 
     async def cancel(self) -> None:
         self.cancelled = True
