@@ -19,7 +19,7 @@ from temporalio.client import Client
 from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
 from deer.errors import DeerError, ServiceError, SettingsError
 from deer.models import Role
-from deer.ports import ChatModel, SearchEngine, TextStore
+from deer.ports import ChatModel, PrunableStore, SearchEngine
 from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
 
 if TYPE_CHECKING:
@@ -47,19 +47,25 @@ C = TypeVar("C", bound=_Closable)
 Activities = list[Callable[..., Any]]  # what a worker registers: activities of every signature
 
 
-def open_store(settings: Settings) -> TextStore:
-    """The store of the deployment. Raises SettingsError when none is named outside embedded mode."""
+def open_store(settings: Settings) -> PrunableStore:
+    """The store of the deployment.
+
+    Raises SettingsError when none is named outside embedded mode, or what it needs is not installed.
+    """
+    location = settings.store_location(settings.temporal.embedded)
+    if location.startswith("s3://"):
+        from deer.providers.bucket import BucketStore
+
+        return BucketStore(location, {name: value.get_secret_value() for name, value in settings.aws.items()})
     from deer.providers.files import FileStore
 
-    return FileStore(settings.store_location(settings.temporal.embedded))
+    return FileStore(Path(location))
 
 
 async def require_writable_store(settings: Settings) -> None:
     """Raise SettingsError unless the store of the deployment can be written to: found out before a call is paid for."""
-    from deer.providers.files import FileStore
-
     try:
-        await FileStore(settings.store_location(settings.temporal.embedded)).require_writable()
+        await open_store(settings).require_writable()
     except ServiceError as error:
         raise SettingsError(str(error)) from None
 
@@ -240,7 +246,7 @@ def _ready_line(settings: Settings, services: Services, client: Client) -> str:
         "queue": RESEARCH_QUEUE,
         "model": _model_words(settings, services),
         "search": ", ".join(services.search) or "none",
-        "store": str(settings.store_location(settings.temporal.embedded)),
+        "store": settings.store_location(settings.temporal.embedded),
     }
     return "; ".join(["worker ready", *(f"{name} {value}" for name, value in used.items()), *services.notices])
 

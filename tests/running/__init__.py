@@ -1,12 +1,15 @@
 """Letting the product run under test: servers, workers and the runs that tests drive."""
 
+from tests.running.buckets import BucketServer, bucket_server
 from tests.running.runs import Run, Runs, children_in, completed_activities
 from tests.running.server import start_server, start_skipping_server, temporal_binary
 from tests.running.worker import page_reader, research_worker, worker_with
 
 __all__ = [
+    "BucketServer",
     "Run",
     "Runs",
+    "bucket_server",
     "children_in",
     "completed_activities",
     "page_reader",
