@@ -1,6 +1,7 @@
 """Checking claims, finishing the report, and keeping the record of a run."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,24 +9,35 @@ from temporalio import activity
 
 from activities.failures import translated
 from activities.heartbeats import beating
+from deer.errors import FailureKind, ServiceError
 from deer.evidence import by_any_id, check_quote, folded, renumber
+from deer.flow import RunState, recalled_from
 from deer.models import (
     CheckClaimsReply,
     CheckClaimsRequest,
     CheckedClaim,
     Claim,
+    EarlierReport,
     FinishedReport,
     FinishReportRequest,
     JoinedFindings,
     JoinRequest,
+    Recalled,
+    RecallRequest,
     RunStatus,
     SaveRunReply,
     SaveRunRequest,
     Source,
+    TextRef,
     full,
 )
 from deer.ports import TextStore, offload, resolve
 from deer.wording import word
+
+MAX_EARLIER_CHARS = 20_000
+"""Of the report that a run follows up on: more would crowd out what the new question needs."""
+
+_NUMBER = re.compile(r"\[(\d{1,4})\](?!\()")
 
 
 class ReportActivities:
@@ -37,7 +49,7 @@ class ReportActivities:
     @property
     def all(self) -> list[Callable[..., Any]]:
         """The activities, for registration with a worker."""
-        return [self.check_claims, self.join_findings, self.finish_report, self.save_run]
+        return [self.check_claims, self.join_findings, self.finish_report, self.save_run, self.recall_run]
 
     @activity.defn
     async def check_claims(self, request: CheckClaimsRequest) -> CheckClaimsReply:
@@ -73,7 +85,34 @@ class ReportActivities:
                 texts = {path: await self._store.get(ref.sha256) for path, ref in request.texts.items()}
                 record = _with_whole_texts(request.status, texts)
                 await self._store.write_entry(entry, record.model_dump_json(by_alias=True))
+                if request.state:
+                    await self._store.write_entry(f"states/{request.status.id}", request.state)
         return SaveRunReply(entry=entry)
+
+    @activity.defn
+    async def recall_run(self, request: RecallRequest) -> Recalled:
+        """Read the report of a run that another follows up on, its citations as ids of the sources beside it."""
+        async with beating():
+            with translated():
+                saved = await self._store.read_entry(f"states/{request.run_id}")
+                state = None if saved is None else RunState.model_validate_json(saved)
+                if state is None or state.report is None:
+                    what = "there is no record of run" if state is None else "there is no report of run"
+                    raise ServiceError(f"{what} {request.run_id}", FailureKind.REJECTED)
+                text = await self._store.get(state.report.sha256) if isinstance(state.report, TextRef) else state.report
+                sources = recalled_from(state)
+                told = _as_context(text, len(sources), state.locale)
+                report = EarlierReport(
+                    run_id=state.id, question=state.request.question, text=await offload(self._store, told)
+                )
+        return Recalled(report=report, sources=sources)
+
+
+def _as_context(report: str, cited: int, locale: str) -> str:
+    """A report without its references and appendix, `[3]` as `[b-3]`: its sources are the first that a run knows."""
+    body = report.partition(f"\n## {word('references', locale)}\n")[0]
+    by_id = _NUMBER.sub(lambda found: f"[b-{found[1]}]" if 0 < int(found[1]) <= cited else found[0], body)
+    return by_id[:MAX_EARLIER_CHARS]
 
 
 def _checked(request: CheckClaimsRequest) -> CheckClaimsReply:

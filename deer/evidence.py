@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -55,6 +55,8 @@ class SourceRegister(BaseModel):
     ids_by_address: dict[str, str] = {}
     first_ids: dict[str, str] = {}
     """Alias to first id."""
+    named_before: int = 0
+    """How many ids with this prefix were given elsewhere before; they are not given again."""
 
     def add(self, found: FoundSource) -> Source:
         """Register what a search or a page brought; the same address again adds to what is known of it."""
@@ -62,7 +64,7 @@ class SourceRegister(BaseModel):
         if (known := self.ids_by_address.get(address)) is not None:
             return self._widen(known, found)
         source = Source(
-            id=f"{self.prefix}-{len(self.sources) + 1}",
+            id=f"{self.prefix}-{self.named_before + len(self.sources) + 1}",
             url=found.url,
             title=found.title or found.url,
             summary=found.summary,
@@ -95,6 +97,20 @@ class SourceRegister(BaseModel):
     def get(self, source_id: str) -> Source | None:
         """The source of an id or alias; None when nothing has it."""
         return self.sources.get(self.first_ids.get(source_id, source_id))
+
+    def named_with(self, prefix: str) -> int:
+        """The highest number that an id with this prefix has, 0 without any."""
+        ids = (known.rpartition("-") for source in self.sources.values() for known in source.known_ids)
+        return max((int(number) for named, _, number in ids if named == prefix), default=0)
+
+    def behind(self, prefixes: Collection[str]) -> "SourceRegister":
+        """The sources that those with these prefixes saw, by the ids they have, none of them cited yet."""
+        kept = SourceRegister(prefix=self.prefix)
+        for source in self.sources.values():
+            if any(known.rpartition("-")[0] in prefixes for known in source.known_ids):
+                kept._keep(normalised_address(source.url), source.model_copy(update={"number": None}))
+                kept.first_ids |= dict.fromkeys(source.aliases, source.id)
+        return kept
 
     def named_in(self, claims: Iterable[Claim]) -> tuple[Source, ...]:
         """The sources that claims rest on, each once."""

@@ -160,7 +160,11 @@ class OpenRun:
             if self._state.phase.is_end and phase is not self._state.phase:
                 return  # the run ended while this save waited for its turn
             status = flow.status_of(self._state).model_copy(update={"phase": phase, "reason": reason})
-            request = SaveRunRequest(status=status, texts=flow.references_of(self._state))
+            request = SaveRunRequest(
+                status=status,
+                texts=flow.references_of(self._state),
+                state=self._state.model_dump_json(exclude={"entries"}),
+            )
             try:
                 await call(ReportActivities.save_run, request, policies.STORE, "save the run", _no_hold)
             except ServiceError as error:

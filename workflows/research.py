@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
         Phase,
         PlanDraft,
         PlanRequest,
+        RecallRequest,
         RejectedReply,
         ReportRequest,
         ReportStyle,
@@ -109,6 +110,10 @@ class Research(OpenRun):
         """Small talk gets an answer; a question goes to the planner, once it is clear where that is asked for."""
         if self._bad_request is not None:
             raise RunFailed(f"the request cannot be taken: {self._bad_request}")
+        if self._request.after is not None:
+            recall = RecallRequest(run_id=self._request.after)
+            recalled = await self._keep(ReportActivities.recall_run, recall, f"recall run {recall.run_id}")
+            flow.take_earlier(self._state, workflow.now(), recalled)
         while True:
             self._enter(Phase.COORDINATING)
             brief = flow.coordinator_brief(self._state, workflow.now().date())
@@ -276,6 +281,7 @@ class Research(OpenRun):
                     brief=brief,
                     request=self._request,
                     sources=self._state.sources_behind(step),
+                    sources_named=self._state.sources.named_with(step.id),
                 ),
                 id=f"{self._state.id}/{step.id}/{self._state.steps[step.id].attempt}",
                 static_summary=f"{brief.role} {step.id}: {step.title}"[:MAX_SUMMARY_CHARS],

@@ -68,7 +68,7 @@ class Step:
     def __init__(self, request: StepRequest) -> None:
         """State that message handlers need, which may run before `run`."""
         self._request = request
-        self._sources = SourceRegister(prefix=request.brief.step.id)
+        self._sources = SourceRegister(prefix=request.brief.step.id, named_before=request.sources_named)
         self._usage = Usage()
         self._notices: list[str] = []
         self._entries: list[ProgressEntry] = []

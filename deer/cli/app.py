@@ -46,6 +46,7 @@ def research(
     allow_domain: o.AllowDomain = None,
     deny_domain: o.DenyDomain = None,
     requested_by: o.RequestedBy = None,
+    after: o.After = None,
     as_json: o.Json = False,
 ) -> None:
     """Research a question to a printed and saved report."""
@@ -73,6 +74,7 @@ def research(
         "allowed_domains": tuple(allow_domain or ()),
         "denied_domains": tuple(deny_domain or ()),
         "requested_by": requested_by,
+        "after": after,
     }
     wishes = Wishes(run_id=run_id, detach=detach, documents=documents, output=output, as_json=as_json)
     _end_with(do_research(question, asked, wishes))
@@ -197,6 +199,21 @@ def finish(run_id: o.RunId, detach: o.Detach = False, as_json: o.Json = False) -
     from deer.cli import controlling
 
     _end_with(controlling.control(run_id, "finish", detach=detach, as_json=as_json))
+
+
+@app.command()
+def fork(
+    run_id: o.RunId,
+    from_step: o.FromStep,
+    new_id: o.NewId = None,
+    auto_accept: o.AutoAccept = False,
+    detach: o.Detach = False,
+    as_json: o.Json = False,
+) -> None:
+    """Start a run that keeps what another had before a step."""
+    from deer.cli import forking
+
+    _end_with(forking.fork(run_id, from_step, new_id, auto_accept=auto_accept, detach=detach, as_json=as_json))
 
 
 @app.command()

@@ -24,6 +24,13 @@ Documents = Annotated[
     Path | None,
     typer.Option("--documents", metavar="DIR", help="Search this folder of documents too.", show_default=False),
 ]
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="ID", help="Follow up on the report of this run.", show_default=False),
+]
+FromStep = Annotated[
+    str, typer.Option("--from", metavar="STEP", help="The first step to be done again, such as s3.", show_default=False)
+]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the report here.", show_default=False)
 ]

@@ -9,10 +9,12 @@ from pydantic import ValidationError
 from deer.cli.exits import CALL
 from deer.cli.handles import RunHandle, Standing, no_such_run
 from deer.errors import InvalidInput, NoServer, NotFound, Refused
+from deer.flow import RunState
 from deer.models import Phase, RunStatus, RunUsage, TextRef
 from deer.ports import TextStore
 
 RECORD_PREFIX = "runs/"
+STATE_PREFIX = "states/"
 _CLOSING_SECONDS = 20.0
 NO_RECORD = "The record of this run is not in the store: is DEER_STORE the directory that its worker uses?"
 
@@ -51,6 +53,15 @@ async def read_record(store: TextStore, run_id: str) -> RunStatus | None:
         saved = await store.read_entry(RECORD_PREFIX + run_id)
         return None if saved is None else RunStatus.model_validate_json(saved)
     except (InvalidInput, ValidationError):  # a name that no entry can have, or a record of another version
+        return None
+
+
+async def read_state(store: TextStore, run_id: str) -> RunState | None:
+    """All that a run knew when it saved its record; None when there is nothing that can be read."""
+    try:
+        saved = await store.read_entry(STATE_PREFIX + run_id)
+        return None if saved is None else RunState.model_validate_json(saved)
+    except (InvalidInput, ValidationError):
         return None
 
 

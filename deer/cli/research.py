@@ -11,10 +11,10 @@ from deer.cli.answering import answer_at_terminal
 from deer.cli.asking import build_request, check_run_id, new_run_id, read_question
 from deer.cli.exits import CALL, CALL_WORKER, ExitCode, Unfinished, exit_of_phase
 from deer.cli.following import Follower, Patience
-from deer.cli.handles import RunHandle, TemporalRun
+from deer.cli.handles import RunHandle, TemporalRun, no_such_run
 from deer.cli.pictures import plan_table, question_text, temporal_page, ways_on
 from deer.cli.printing import LineDisplay, LiveDisplay, Printer
-from deer.cli.reading import read_status, wait_until_closed
+from deer.cli.reading import read_record, read_status, wait_until_closed
 from deer.cli.reports import check_output, report_path, save_text, with_path
 from deer.cli.reviewing import review_at_terminal
 from deer.cli.serving import launch_background_serve
@@ -22,7 +22,9 @@ from deer.cli.session import Session, open_session
 from deer.cli.starting import start_or_attach
 from deer.cli.terminal import RealTerminal, Terminal
 from deer.config import Settings, load_settings
+from deer.errors import Refused
 from deer.models import Phase, RunStatus
+from deer.ports import TextStore
 
 # This command's own worker takes some seconds to load before it answers.
 _PATIENCE_EMBEDDED = Patience(before_warning=15)
@@ -60,6 +62,8 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
             for left_out in registered.skipped:
                 printer.say(f"notice: {left_out.path} is left out: {left_out.reason}")
             request = request.model_copy(update={"documents": (registered.collection,)})
+        if request.after is not None:
+            await _require_report(session.store, request.after)
         started = await start_or_attach(session.client, session.store, run_id, request)
         printer.say(f"run {run_id} {'started' if started.is_new else 'is there already, with the same request'}")
         if session.ui_address:
@@ -67,6 +71,15 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
         if wishes.detach:
             return await leave_in_background(started.run, session, settings, printer)
         return await follow_to_stop(started.run, session, settings, printer, wishes.output)
+
+
+async def _require_report(store: TextStore, run_id: str) -> None:
+    """Raise NotFound or Refused unless there is a report to follow up on: the new run would only fail on it."""
+    record = await read_record(store, run_id)
+    if record is None:
+        raise no_such_run(run_id)
+    if record.report is None:
+        raise Refused(f"--after: run {run_id} has no report to follow up on; it is {record.phase.value}")
 
 
 async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode:

@@ -15,6 +15,7 @@ from deer.cli.asking import request_hash
 from deer.cli.handles import TemporalRun, rpc_errors_named
 from deer.cli.reading import read_record
 from deer.errors import Refused
+from deer.flow import RunState
 from deer.models import Phase, ResearchRequest
 from deer.ports import TextStore
 from deer.temporal import RESEARCH_PHASE, RESEARCH_QUEUE
@@ -52,10 +53,20 @@ async def start_or_attach(client: Client, store: TextStore, run_id: str, request
     return StartedRun(run, is_new=True)
 
 
-async def _start(client: Client, run_id: str, request: ResearchRequest) -> None:
+async def start_fork(client: Client, state: RunState) -> TemporalRun:
+    """Start a run that has its plan already. Raises Refused when its name is in use, and NoServer."""
+    try:
+        with rpc_errors_named():
+            await _start(client, state.id, state.request, state)
+    except WorkflowAlreadyStartedError:
+        raise _taken(state.id) from None
+    return TemporalRun(client, state.id)
+
+
+async def _start(client: Client, run_id: str, request: ResearchRequest, state: RunState | None = None) -> None:
     await client.start_workflow(
         WORKFLOW,
-        request,
+        args=[request] if state is None else [request, state],
         id=run_id,
         task_queue=RESEARCH_QUEUE,
         id_conflict_policy=WorkflowIDConflictPolicy.FAIL,

@@ -10,6 +10,7 @@ from deer.flow.briefs import (
 )
 from deer.flow.controls import Orders, check_control, take_control
 from deer.flow.coordination import check_answer, open_question, take_answer, take_decision
+from deer.flow.forks import forked, recalled_from, take_earlier
 from deer.flow.holds import check_step_report, hold, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
@@ -51,6 +52,7 @@ __all__ = [
     "end_phase",
     "end_step",
     "finding_briefs",
+    "forked",
     "gaps",
     "has_rounds_left",
     "has_steps_to_do",
@@ -64,6 +66,7 @@ __all__ = [
     "planner_brief",
     "progress_since",
     "ready_steps",
+    "recalled_from",
     "references_of",
     "reporter_brief",
     "settle_waiting_steps",
@@ -76,6 +79,7 @@ __all__ = [
     "take_answer",
     "take_control",
     "take_decision",
+    "take_earlier",
     "take_review",
     "take_step_report",
 ]

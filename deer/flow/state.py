@@ -11,6 +11,7 @@ from deer.models import (
     CheckedClaim,
     Clarification,
     ClarifyingQuestion,
+    EarlierReport,
     Finding,
     FinishedReport,
     HandOff,
@@ -78,6 +79,8 @@ class RunState(BaseModel):
     asked: ClarifyingQuestion | None = None
     """What the coordinator asks and nobody has answered yet."""
     clarifications: tuple[Clarification, ...] = ()
+    earlier: EarlierReport | None = None
+    """What the run that this one follows up on reported."""
     answer: str | None = None
     round: int = 0
     plan: Plan | None = None

@@ -25,6 +25,11 @@ def stops_after_a_step(state: RunState) -> bool:
     return state.request.replan_after is ReplanAfter.STEP and has_rounds_left(state)
 
 
+def ended_steps(state: RunState) -> frozenset[str]:
+    """The steps that have come to their end, whatever it was."""
+    return frozenset(step_id for step_id, progress in state.steps.items() if progress.status in ENDED)
+
+
 def has_steps_to_do(state: RunState) -> bool:
     """Whether a step is at work or waits to be."""
     return any(progress.status not in ENDED for progress in state.steps.values())

@@ -40,16 +40,25 @@ class RejectedReply(Model):
     error: str
 
 
+class EarlierReport(Model):
+    """The report of a run that another follows up on. Its markers are ids of sources that the new run knows."""
+
+    run_id: str
+    question: str
+    text: StoredText
+
+
 class Brief(Model):
     """What every role is told. `locale` is a BCP 47 tag such as `en-US` or `zh-CN`.
 
     `question`: what the person asked, and below it what they answered when the coordinator asked back. The
-    coordinator itself has the answers apart from it.
+    coordinator itself has the answers apart from it. `earlier` is for coordinator, planner and reporter.
     """
 
     question: str
     locale: str
     today: date
+    earlier: EarlierReport | None = None
 
 
 class ClarifyingQuestion(Model):

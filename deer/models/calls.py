@@ -7,6 +7,7 @@ from pydantic import Field
 from deer.models.briefs import (
     ClarifyingQuestion,
     CoordinatorBrief,
+    EarlierReport,
     FindingBrief,
     JudgeBrief,
     PlannerBrief,
@@ -267,10 +268,12 @@ class SaveRunRequest(Model):
     """Input of `save_run`: the record of a run, texts over 8 KB as previews, and the references of those texts.
 
     `texts` maps a path such as `report.markdown` or `plan.steps.s1.finding` to where the whole text is.
+    `state`: all that the run knows, as JSON, from which forks and follow-ups begin.
     """
 
     status: RunStatus
     texts: dict[str, TextRef] = Field(default_factory=dict)
+    state: str = ""
 
 
 class SaveRunReply(Model):
@@ -279,16 +282,31 @@ class SaveRunReply(Model):
     entry: str
 
 
+class RecallRequest(Model):
+    """Input of `recall_run`: the id of a run that has a report."""
+
+    run_id: str
+
+
+class Recalled(Model):
+    """Result of `recall_run`: a report and the sources that it cites, in the order of their numbers."""
+
+    report: EarlierReport
+    sources: tuple[FoundSource, ...]
+
+
 class StepRequest(Model):
     """Input of the workflow `Step`. `run_id` is the workflow id of the run, which is told when the step is held.
 
     `sources` are those that the findings in the brief may name, as far as the look-up of a quote needs them.
+    `sources_named`: how many ids the step's name was given to by an earlier try of it.
     """
 
     run_id: str
     brief: StepBrief
     request: ResearchRequest
     sources: tuple[Source, ...] = ()
+    sources_named: int = 0
 
 
 class StepOutcome(Model):

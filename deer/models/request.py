@@ -52,6 +52,8 @@ class ResearchRequest(Message):
     """Input of the workflow `Research`. Only `question` is required; request values beat settings."""
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
+    after: Annotated[str, Field(pattern=RUN_ID_PATTERN)] | None = None
+    """A run that this one follows up on: its report and the sources it cites are known from the beginning."""
     requested_by: Annotated[str, Field(max_length=200)] | None = None
     locale: Annotated[str, Field(pattern=LOCALE_PATTERN)] | None = None
     auto_accept: bool = False

@@ -19,6 +19,7 @@ class Tag(StrEnum):
     CLAIM = "claim"
     CLARIFICATION = "clarification"
     EARLIER_PLAN = "earlier_plan"
+    EARLIER_REPORT = "earlier_report"
     ERROR = "error"
     FEEDBACK = "feedback"
     FINDING = "finding"

@@ -79,6 +79,8 @@ def _search_rule(brief: StepBrief) -> str:
 
 def _blocks(brief: AnyBrief) -> Iterator[str]:
     """The parts of the user message: the question first, what is to be done about it last."""
+    if brief.earlier is not None:
+        yield fenced(Tag.EARLIER_REPORT, full(brief.earlier.text), question=brief.earlier.question)
     yield fenced(Tag.QUESTION, brief.question)
     match brief:
         case CoordinatorBrief():

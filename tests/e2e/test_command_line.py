@@ -200,6 +200,24 @@ def test_a_run_is_controlled_by_commands(starter: Command, waiting: str, tmp_pat
     assert (ended.code, ended.status.phase) == (0, Phase.COMPLETED_WITH_GAPS)
 
 
+def test_a_run_begins_with_what_another_had(starter: Command, run_id: str) -> None:
+    """`fork` keeps what came before a step, `--after` knows the report; what is not there is refused."""
+    starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--json")
+    fork = starter("fork", run_id, "--from", "s2", "--id", f"{run_id}-f", "--auto-accept", "--json")
+    assert (fork.code, fork.status.id, fork.status.phase) == (0, f"{run_id}-f", Phase.COMPLETED)
+    assert fork.status.handoffs[0].sender == f"run {run_id}"
+    after = starter("research", "And boilers?", "--after", run_id, "--id", f"{run_id}-a", "--auto-accept", "--json")
+    assert (after.code, after.status.phase) == (0, Phase.COMPLETED)
+    for arguments, code, said in [
+        (["fork", run_id, "--from", "s9"], 2, "there is no step 's9'"),
+        (["fork", "nobody", "--from", "s1"], 4, "no run named nobody"),
+        (["fork", run_id, "--from", "s2", "--id", f"{run_id}-f"], 2, "already in use"),
+        (["research", "And then?", "--after", "nobody"], 4, "no run named nobody"),
+    ]:
+        refused = starter(*arguments)
+        assert (refused.code, said in refused.error) == (code, True), refused.err
+
+
 def test_a_cancelled_run_is_over_and_readable(starter: Command, waiting: str) -> None:
     """`cancel` is taken at once; `follow` then ends with 1, `show` tells the phase, and nothing more is taken."""
     assert starter("cancel", waiting).code == 0

@@ -11,6 +11,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.service import RPCError
 
+from deer.flow import RunState
 from deer.models import Phase, PlanStatus, ProgressPage, ResearchRequest, RunStatus
 from deer.ports import TextStore
 from tests.eventually import SLOW_MACHINE_S, eventually
@@ -171,6 +172,15 @@ class Runs:
         """Start a run with any input, as Temporal's own tools would."""
         handle = await self.client.start_workflow(
             "Research", request, id=run_id or f"run-{uuid.uuid4().hex[:8]}", task_queue=self.task_queue
+        )
+        run = Run(self.client, handle, self.store)
+        self._started.append(run)
+        return run
+
+    async def go_on(self, state: RunState) -> Run:
+        """Start a run that has a plan already, as forks do."""
+        handle = await self.client.start_workflow(
+            "Research", args=[state.request, state], id=state.id, task_queue=self.task_queue
         )
         run = Run(self.client, handle, self.store)
         self._started.append(run)

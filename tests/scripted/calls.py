@@ -85,6 +85,10 @@ class CallLog:
     def __len__(self) -> int:
         return len(self._calls)
 
+    def clear(self) -> None:
+        """Forget what was asked so far."""
+        self._calls.clear()
+
     def add(self, call: Call) -> None:
         """Note a call that arrived."""
         self._calls.append(call)
