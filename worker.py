@@ -149,10 +149,12 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
     from activities.reports import ReportActivities
     from activities.runs import RunActivities
     from activities.search import SearchActivities
+    from deer.answers import InsistentStore
     from deer.providers.documents import EXAMPLE_COLLECTION, StoredDocuments, register_example
     from deer.providers.pages import WebPages
 
     store = open_store(settings)
+    insistent = InsistentStore(store)
     documents = StoredDocuments(store)
     default_documents: tuple[str, ...] = ()
     if services.example_corpus:
@@ -167,9 +169,9 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
             warming = asyncio.create_task(pages.warm())
             opened.callback(warming.cancel)
         yield [
-            *ModelActivities(model, store).all,
-            *SearchActivities(engine, documents, store, default_documents=default_documents).all,
-            *PageActivities(pages, documents, store).all,
+            *ModelActivities(model, insistent).all,
+            *SearchActivities(engine, documents, insistent, default_documents=default_documents).all,
+            *PageActivities(pages, documents, insistent).all,
             *ReportActivities(store).all,
             *RunActivities().all,
         ]
@@ -277,7 +279,7 @@ async def work_until_stopped(settings: Settings) -> None:
     work = partial(run_worker, announce=say)
     if not settings.temporal.embedded:
         await require_writable_store(settings)
-        client = await connect(settings, patience=CONNECT_PATIENCE)
+        client = await connect(settings, store=open_store(settings), patience=CONNECT_PATIENCE)
         with signals_stop(stop):
             await work(settings, client, stop)
         return

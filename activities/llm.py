@@ -162,6 +162,7 @@ class ModelActivities:
         )
 
     async def _complete(self, request: ChatRequest) -> ChatReply:
+        await self._store.require_writable()  # before a reply is paid for that could not be kept
         info = activity.info()
         attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0
         counted = {"attempt": info.attempt, "attempts": max(attempts, info.attempt)}

@@ -11,7 +11,16 @@ from temporalio.testing import WorkflowEnvironment
 
 from deer.cli.interrupts import end_process
 from deer.ports import PageReader
-from tests.running import BucketServer, Runs, bucket_server, page_reader, research_worker, start_server, start_skipping_server, temporal_binary
+from tests.running import (
+    BucketServer,
+    Runs,
+    bucket_server,
+    page_reader,
+    research_worker,
+    start_server,
+    start_skipping_server,
+    temporal_binary,
+)
 from tests.scripted import ScriptedServices
 
 _EXIT_CODE = pytest.StashKey[int]()

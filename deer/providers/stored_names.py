@@ -1,7 +1,7 @@
 """The keys under which every kind of store keeps things, and the bytes of a text.
 
-    texts/ab/<sha256>        a text under the SHA-256 of its bytes
-    entries/runs/r1@entry    the entry `runs/r1`; the mark keeps it apart from the directory of `runs/r1/...`
+texts/ab/<sha256>        a text under the SHA-256 of its bytes
+entries/runs/r1@entry    the entry `runs/r1`; the mark keeps it apart from the directory of `runs/r1/...`
 """
 
 import re
