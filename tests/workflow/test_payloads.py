@@ -84,7 +84,7 @@ async def test_much_of_everything_is_kept_elsewhere(runs: Runs, scripted: Script
 
 async def test_what_a_service_refuses_with_is_cut(runs: Runs, scripted: ScriptedServices) -> None:
     """An endpoint that refuses a call with 3 MB of words fails the step in a sentence, and the run completes."""
-    scripted.fail("analyst", Failure(422, {"error": {"message": "because " * 400_000}}), times=9)
+    scripted.fail("analyst", Failure(422, {"error": {"message": "because " * 400_000}}), times=99)
     run = await runs.start("What is the value?", auto_accept=True)
     status = await run.end()
     assert status.phase is Phase.COMPLETED_WITH_GAPS

@@ -34,8 +34,9 @@ async def runs(
     """Runs with a store of their own, whose values are often large enough to be kept in it."""
 
     def results(query: str) -> list[Json]:
-        address = f"{scripted.url}/page/{abs(hash(query)) % 10**9}"
-        return [{"title": "结果", "url": f"{address}-{place}", "content": "测量值。" * 500} for place in range(20)]
+        noise = [f"{scripted.url}/page/{'long' * 400}-{place}-{len(query)}" for place in range(17)]
+        more = [{"title": "结果", "url": address, "content": f"{address}: 测量值。" * 3} for address in noise]
+        return [*scripted._pages_about(query), *more]
 
     scripted.setup.results = results
     worker = research_worker(server.client, scripted, pages, tmp_path, store=store)
