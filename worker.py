@@ -118,8 +118,25 @@ def _worker(settings: Settings, client: Client, activities: Activities) -> "Work
         max_concurrent_activities=settings.max_concurrent_activities,
         max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
         graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_seconds),
-        build_id=_build_id(),
+        **_version(settings),
     )
+
+
+def _version(settings: Settings) -> dict[str, Any]:  # arguments of `Worker`, of which it takes one or the other
+    """How the worker names its code: in histories only, or as a version of a deployment, on which its runs stay."""
+    from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+    from temporalio.worker import WorkerDeploymentConfig
+
+    build_id = settings.build_id or _build_id()
+    if settings.deployment_name is None:
+        return {"build_id": build_id}
+    return {
+        "deployment_config": WorkerDeploymentConfig(
+            version=WorkerDeploymentVersion(settings.deployment_name, build_id),
+            use_worker_versioning=True,
+            default_versioning_behavior=VersioningBehavior.PINNED,
+        )
+    }
 
 
 def _build_id() -> str:
@@ -246,6 +263,7 @@ def _ready_line(settings: Settings, services: Services, client: Client) -> str:
         "server": client.service_client.config.target_host,
         "namespace": client.namespace,
         "queue": RESEARCH_QUEUE,
+        **({"deployment": settings.deployment_name} if settings.deployment_name else {}),
         "model": _model_words(settings, services),
         "search": ", ".join(services.search) or "none",
         "store": settings.store_location(settings.temporal.embedded),

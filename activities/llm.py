@@ -1,5 +1,6 @@
 """Every call of a model: one activity, one call, one typed result."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from temporalio import activity
 from activities.failures import translated
 from activities.heartbeats import beating
 from deer import parsing
+from deer.answers import UnkeptReplies
 from deer.errors import FailureKind, InvalidInput, ServiceError
 from deer.models import (
     MAX_TITLE_CHARS,
@@ -20,10 +22,12 @@ from deer.models import (
     Finding,
     HandOffDecision,
     JudgeRequest,
+    Model,
     PlannerBrief,
     PlanReply,
     PlanRequest,
     RawToolCall,
+    ReporterBrief,
     ReportReply,
     ReportRequest,
     Role,
@@ -50,6 +54,7 @@ MAX_EMPTY_REPORTS = 2
 
 _HANDOFF, _ANSWER, _ASK = "handoff_to_planner", "direct_response", "ask_clarification"
 _REVISE, _RESPOND = "revise_plan", "respond"
+_ENOUGH = "the findings are enough"
 
 
 class ModelActivities:
@@ -58,6 +63,7 @@ class ModelActivities:
     def __init__(self, model: ChatModel, store: TextStore) -> None:
         self._model = model
         self._store = store
+        self._unkept = UnkeptReplies[ChatReply]()
 
     @property
     def all(self) -> list[Callable[..., Any]]:
@@ -78,8 +84,9 @@ class ModelActivities:
         async with beating():
             with translated():
                 brief = await resolve(self._store, request.brief)
-                reply = await self._ask(Role.PLANNER, brief)
-                text = await offload(self._store, _plan_text(reply))
+                reply = await self._unkept.get(_call_of(request), lambda: self._ask(Role.PLANNER, brief))
+                with self._unkept.unless_kept(_call_of(request), reply):
+                    text = await offload(self._store, parsing.answer_of(_plan_text(reply)))
         try:
             if reply.was_cut:
                 raise InvalidInput("the reply was cut off by the output limit; write a shorter plan")
@@ -97,15 +104,15 @@ class ModelActivities:
                 tools = () if request.is_last else tools_for(request.brief)
                 brief = await resolve(self._store, request.brief)
                 asked = ChatRequest(role=request.brief.role, brief=brief, messages=messages, tools=tools)
-                reply = await self._complete(asked)
+                reply = await self._unkept.get(_call_of(request), lambda: self._complete(asked))
                 calls = _with_ids(reply.calls if tools else (), request.turn)
-                messages = (*messages, _move(reply, calls))
-                transcript = await self._keep(messages)
                 offered = frozenset(tool.name for tool in tools)
                 submitted = next((call for call in calls if call.name == ToolName.SUBMIT_FINDING), None)
-                if submitted is not None:
-                    return await self._submission(submitted, calls, offered, transcript, reply)
-                finding = None if calls else await self._plain_finding(reply.content)
+                with self._unkept.unless_kept(_call_of(request), reply):
+                    transcript = await self._keep((*messages, _move(reply, calls)))
+                    if submitted is not None:
+                        return await self._submission(submitted, calls, offered, transcript, reply)
+                    finding = None if calls else await self._plain_finding(reply.content)
         return TurnReply(
             transcript=transcript,
             calls=tuple(parsing.parse_tool_call(call, offered) for call in calls),
@@ -124,7 +131,7 @@ class ModelActivities:
         try:
             return _verdict(reply, request)
         except InvalidInput as error:
-            text = reply.content or "; ".join(call.arguments for call in reply.calls)
+            text = parsing.answer_of(reply.content) or "; ".join(call.arguments for call in reply.calls)
             return Verdict(
                 reason="", error=str(error), reply=text[:MAX_ANSWER_CHARS], usage=reply.usage, notices=reply.notices
             )
@@ -135,15 +142,16 @@ class ModelActivities:
         async with beating():
             with translated():
                 brief = await resolve(self._store, request.brief)
-                reply = await self._ask(Role.REPORTER, brief)
-                if not _has_body(reply.content) and not request.brief.written:
+                reply = await self._unkept.get(_call_of(request), lambda: self._ask(Role.REPORTER, brief))
+                if reply.says_nothing and not request.brief.written:
                     raise ServiceError(
                         "the reporter wrote nothing",
                         FailureKind.MALFORMED,
                         retryable=True,
                         max_attempts=MAX_EMPTY_REPORTS,
                     )
-                text = await offload(self._store, full(brief.written) + reply.content)
+                with self._unkept.unless_kept(_call_of(request), reply):
+                    text = await offload(self._store, full(brief.written) + reply.content)
         return ReportReply(text=text, was_cut=reply.was_cut, usage=reply.usage, notices=reply.notices)
 
     async def _ask(self, role: Role, brief: AnyBrief) -> ChatReply:
@@ -158,6 +166,7 @@ class ModelActivities:
                 must_call_tool=bool(tools),
                 output=output_for(brief),
                 thinks_deeply=isinstance(brief, PlannerBrief) and brief.thinks_deeply,
+                may_be_empty=isinstance(brief, ReporterBrief) and bool(brief.written),
             )
         )
 
@@ -165,7 +174,11 @@ class ModelActivities:
         await self._store.require_writable()  # before a reply is paid for that could not be kept
         info = activity.info()
         attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0
-        counted = {"attempt": info.attempt, "attempts": max(attempts, info.attempt)}
+        counted = {
+            "call": f"{info.workflow_run_id}/{info.activity_id}",
+            "attempt": info.attempt,
+            "attempts": max(attempts, info.attempt),
+        }
         return await self._model.complete(request.model_copy(update=counted))
 
     async def _conversation(self, request: TurnRequest) -> tuple[ChatMessage, ...]:
@@ -211,6 +224,12 @@ class ModelActivities:
     async def _plain_finding(self, content: str) -> Finding | None:
         text = content.strip()[:MAX_FINDING_CHARS]
         return Finding(summary=await offload(self._store, text)) if text else None
+
+
+def _call_of(request: Model) -> str:
+    """What a call is known by when it is made again after a person has mended something."""
+    digest = hashlib.sha256(request.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{activity.info().workflow_run_id}/{digest}"
 
 
 def _decision(reply: ChatReply, request: CoordinateRequest) -> HandOffDecision:
@@ -262,22 +281,27 @@ def _plan_title(brief: PlannerBrief) -> str:
 
 
 def _verdict(reply: ChatReply, request: JudgeRequest) -> Verdict:
+    """What the judge decided. Without a call it revises the plan by a reply that is nothing but the new one."""
     for call in reply.calls:
         given = parsing.arguments_of(call)
         reason = str(given.get("reason") or "").strip()[:MAX_TOPIC_CHARS]
         if call.name == _RESPOND:
-            return Verdict(reason=reason or "the findings are enough", usage=reply.usage, notices=reply.notices)
+            return Verdict(reason=reason or _ENOUGH, usage=reply.usage, notices=reply.notices)
         if call.name == _REVISE:
-            plan = request.brief.plan
-            draft = parsing.parse_plan({"title": plan.title, "thought": reason, **given}, request.rules)
-            return Verdict(
-                reason=reason or "the findings are not enough", draft=draft, usage=reply.usage, notices=reply.notices
-            )
+            return _revision({"title": request.brief.plan.title, "thought": reason, **given}, reply, request)
     try:
-        written = parsing.plan_in(reply.content, request.brief.plan.title)
+        written = parsing.plan_that_is(reply.content, request.brief.plan.title)
     except InvalidInput:
         raise InvalidInput("the judge called neither respond nor revise_plan") from None
+    return _revision(written, reply, request)
+
+
+def _revision(written: dict[str, Any], reply: ChatReply, request: JudgeRequest) -> Verdict:
     draft = parsing.parse_plan(written, request.rules)
+    if not draft.steps:
+        return Verdict(reason=draft.thought[:MAX_TOPIC_CHARS] or _ENOUGH, usage=reply.usage, notices=reply.notices)
+    if all(step.id in request.rules.finished_ids for step in draft.steps):
+        raise InvalidInput("each of them has begun already; add the steps that are missing, or call respond", "steps")
     reason = draft.thought[:MAX_TOPIC_CHARS] or "the findings are not enough"
     return Verdict(reason=reason, draft=draft, usage=reply.usage, notices=reply.notices)
 
@@ -296,9 +320,10 @@ def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, .
 
 def _move(reply: ChatReply, calls: tuple[RawToolCall, ...]) -> ChatMessage:
     """An agent's move as the next request repeats it."""
-    return ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls, reasoning=reply.reasoning)
-
-
-def _has_body(report: str) -> bool:
-    """Whether a report has more than headings."""
-    return any(line.strip() and not line.lstrip().startswith("#") for line in report.splitlines())
+    return ChatMessage(
+        speaker=Speaker.ASSISTANT,
+        content=reply.content,
+        calls=calls,
+        reasoning=reply.reasoning,
+        sealed=reply.sealed if calls else None,
+    )

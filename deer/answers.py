@@ -4,9 +4,9 @@ The outside world answers a request the first time, the store ever after.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ValidationError
@@ -16,6 +16,7 @@ from deer.ports import TextStore
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 PATIENCE_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -92,3 +93,30 @@ class AnsweredOnce:
             return None if known is None else _Kept.model_validate_json(known)
         except ValidationError:
             return None
+
+
+class UnkeptReplies(Generic[R]):
+    """Replies that were paid for and could not be kept, for when the same is asked again in this process.
+
+    They are lost with the process. The oldest make room for new ones.
+    """
+
+    def __init__(self, most: int = 200) -> None:
+        self._most = most
+        self._replies: dict[str, R] = {}
+
+    async def get(self, request: str, ask: Callable[[], Awaitable[R]]) -> R:
+        """The reply to a request: the one that could not be kept, else a new one. Raises what `ask` raises."""
+        known = self._replies.pop(request, None)
+        return await ask() if known is None else known
+
+    @contextmanager
+    def unless_kept(self, request: str, reply: R) -> Iterator[None]:
+        """Remember the reply to a request when the block, which keeps it, ends with a ServiceError."""
+        try:
+            yield
+        except ServiceError:
+            while len(self._replies) >= self._most:
+                del self._replies[next(iter(self._replies))]
+            self._replies[request] = reply
+            raise

@@ -39,6 +39,13 @@ RESEARCH_QUEUE = "research"
 RESEARCH_PHASE = SearchAttributeKey.for_keyword("ResearchPhase")
 """The phase of a run, one of the words of `deer.models.Phase`."""
 
+TASK_TIMEOUT = timedelta(seconds=4)
+"""How long a worker may take for one move of a workflow, of milliseconds as a rule, before another one is asked.
+
+A worker that is killed takes the moves along that it was handed: with Temporal's ten seconds a run would wait for them
+longer than a new worker takes to come up.
+"""
+
 _HEARTBEAT_EVERY = timedelta(seconds=1)
 _CALL_LIMIT = timedelta(seconds=4)
 _CONNECT_EVERY = timedelta(milliseconds=100)

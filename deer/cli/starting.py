@@ -18,7 +18,7 @@ from deer.errors import Refused
 from deer.flow import RunState
 from deer.models import Phase, ResearchRequest
 from deer.ports import TextStore
-from deer.temporal import RESEARCH_PHASE, RESEARCH_QUEUE
+from deer.temporal import RESEARCH_PHASE, RESEARCH_QUEUE, TASK_TIMEOUT
 
 WORKFLOW = "Research"
 _SUMMARY_CHARS = 120
@@ -69,6 +69,7 @@ async def _start(client: Client, run_id: str, request: ResearchRequest, state: R
         args=[request] if state is None else [request, state],
         id=run_id,
         task_queue=RESEARCH_QUEUE,
+        task_timeout=TASK_TIMEOUT,
         id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
         id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
         static_summary=f"Deep research: {_cut(' '.join(request.question.split()), _SUMMARY_CHARS)}",

@@ -15,6 +15,7 @@ from deer.config.endpoints import (
     HttpAddress,
     ModelSettings,
     ModelTier,
+    Price,
     RoleModels,
     SearchApi,
     TemporalSettings,
@@ -32,6 +33,10 @@ EXAMPLE_CORPUS_NOTICE = "No search is set either: only the example articles that
 
 def _separated(written: object) -> object:
     return [word.strip() for word in written.split(",") if word.strip()] if isinstance(written, str) else written
+
+
+def _above_zero(most: int) -> str:
+    return f"a number above 0, {most} at most"
 
 
 def _names(kind: type[StrEnum]) -> str:
@@ -92,6 +97,17 @@ class Settings(BaseSettings):
     ] = None
 
     max_plan_steps: Annotated[WholeNumber, Field(ge=1, le=30, description="a whole number from 1 to 30")] = 5
+    budget_tokens: Annotated[
+        WholeNumber | None, Field(ge=1, le=10_000_000_000, description="a whole number from 1 to 10000000000")
+    ] = None
+    budget_usd: Annotated[Price | None, Field(gt=0, le=1_000_000, description=_above_zero(1_000_000))] = None
+    budget_minutes: Annotated[Price | None, Field(gt=0, le=525_600, description=_above_zero(525_600))] = None
+    budget_searches: Annotated[
+        WholeNumber | None, Field(ge=0, le=1_000_000, description="a whole number from 0 to 1000000")
+    ] = None
+    budget_pages: Annotated[
+        WholeNumber | None, Field(ge=0, le=1_000_000, description="a whole number from 0 to 1000000")
+    ] = None
     model_timeout_seconds: Annotated[
         WholeNumber, Field(ge=5, le=3_600, description="a whole number of seconds from 5 to 3600")
     ] = 120
@@ -105,6 +121,19 @@ class Settings(BaseSettings):
         WholeNumber, Field(ge=0, le=3_600, description="a whole number of seconds from 0 to 3600")
     ] = 130
     """Above `model_timeout_seconds` by default, so that a stopped worker ends hardly a call that was paid for."""
+
+    deployment_name: Annotated[
+        str | None,
+        Field(
+            min_length=1, max_length=200, pattern=r"^[^.:\s]+$", description="a name without spaces, dots and colons"
+        ),
+    ] = None
+    """Given: workers join Worker Versioning under this name, and a run stays with the version it began on."""
+    build_id: Annotated[
+        str | None,
+        Field(min_length=1, max_length=200, pattern=r"^[^:\s]+$", description="a name without spaces and colons"),
+    ] = None
+    """Which version a worker is; a digest of its code unless said."""
 
     data_dir: Annotated[Path, Field(description="a directory")] = Path(".deer")
     store: Annotated[

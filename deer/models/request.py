@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from deer.models.budget import Budget
 from deer.models.texts import Message
 
 MAX_QUESTION_CHARS = 8_000
@@ -86,8 +87,14 @@ class ResearchRequest(Message):
     web_search: bool = True
     allowed_domains: Annotated[tuple[Domain, ...], Field(max_length=MAX_NAMES)] = ()
     denied_domains: Annotated[tuple[Domain, ...], Field(max_length=MAX_NAMES)] = ()
+    budget: Budget = Budget()
     documents: Annotated[tuple[Annotated[str, Field(pattern=RUN_ID_PATTERN)], ...], Field(max_length=MAX_NAMES)] = ()
     """Names of document collections, never paths."""
+
+    @property
+    def can_search(self) -> bool:
+        """Whether there is anything that the run may search."""
+        return self.web_search or bool(self.documents)
 
     @field_validator("question")
     @classmethod

@@ -5,6 +5,7 @@ may repeat it once.
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -176,6 +177,29 @@ async def test_killed_at_arbitrary_moments_no_recorded_call_is_repeated(
     assert {status.phase for status in ends} == {Phase.COMPLETED}
     assert len(scripted.log) - len(_times_asked(scripted)) <= allowed
     assert (await completed_calls(runs)).total() == len(_times_asked(scripted))
+
+
+async def test_what_was_approved_without_a_worker_is_taken_up_when_one_comes(
+    deployment: Deployment, scripted: ScriptedServices
+) -> None:
+    """Approvals sent just before the worker dies, and while there is none, move their runs as the next is ready."""
+    scripted.scripts["planner"] = plan_by_number
+    numbers = [str(number) for number in range(40, 46)]
+    runs = [await deployment.runs.start(f"question number {number}") for number in numbers]
+    await asyncio.gather(*(run.reach(Phase.AWAITING_REVIEW, within_s=40) for run in runs))
+    await asyncio.gather(*(run.signal("approve") for run in runs[:3]))
+    deployment.worker.kill()
+    await asyncio.gather(*(run.signal("approve") for run in runs[3:]))
+    killed_at = time.monotonic()
+    deployment.worker.start()
+    ready_at = await deployment.worker.until_ready()
+    ends = await asyncio.gather(*(run.end(within_s=60) for run in runs))
+    assert {status.phase for status in ends} == {Phase.COMPLETED}
+    first_calls = [
+        min(call.started for call in scripted.log.calls("researcher") if belongs(number, call)) for number in numbers
+    ]
+    # Three seconds, and as much again as this machine needed to start the worker.
+    assert max(first_calls) - ready_at < 3 + (ready_at - killed_at)
 
 
 def _repeated(scripted: ScriptedServices) -> set[str]:
