@@ -24,6 +24,7 @@ from deer.models import (
     PlanReply,
     PlanRequest,
     RawToolCall,
+    ReporterBrief,
     ReportReply,
     ReportRequest,
     Role,
@@ -50,6 +51,7 @@ MAX_EMPTY_REPORTS = 2
 
 _HANDOFF, _ANSWER, _ASK = "handoff_to_planner", "direct_response", "ask_clarification"
 _REVISE, _RESPOND = "revise_plan", "respond"
+_ENOUGH = "the findings are enough"
 
 
 class ModelActivities:
@@ -79,7 +81,7 @@ class ModelActivities:
             with translated():
                 brief = await resolve(self._store, request.brief)
                 reply = await self._ask(Role.PLANNER, brief)
-                text = await offload(self._store, _plan_text(reply))
+                text = await offload(self._store, parsing.answer_of(_plan_text(reply)))
         try:
             if reply.was_cut:
                 raise InvalidInput("the reply was cut off by the output limit; write a shorter plan")
@@ -124,7 +126,7 @@ class ModelActivities:
         try:
             return _verdict(reply, request)
         except InvalidInput as error:
-            text = reply.content or "; ".join(call.arguments for call in reply.calls)
+            text = parsing.answer_of(reply.content) or "; ".join(call.arguments for call in reply.calls)
             return Verdict(
                 reason="", error=str(error), reply=text[:MAX_ANSWER_CHARS], usage=reply.usage, notices=reply.notices
             )
@@ -136,7 +138,7 @@ class ModelActivities:
             with translated():
                 brief = await resolve(self._store, request.brief)
                 reply = await self._ask(Role.REPORTER, brief)
-                if not _has_body(reply.content) and not request.brief.written:
+                if reply.says_nothing and not request.brief.written:
                     raise ServiceError(
                         "the reporter wrote nothing",
                         FailureKind.MALFORMED,
@@ -158,13 +160,18 @@ class ModelActivities:
                 must_call_tool=bool(tools),
                 output=output_for(brief),
                 thinks_deeply=isinstance(brief, PlannerBrief) and brief.thinks_deeply,
+                may_be_empty=isinstance(brief, ReporterBrief) and bool(brief.written),
             )
         )
 
     async def _complete(self, request: ChatRequest) -> ChatReply:
         info = activity.info()
         attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0
-        counted = {"attempt": info.attempt, "attempts": max(attempts, info.attempt)}
+        counted = {
+            "call": f"{info.workflow_run_id}/{info.activity_id}",
+            "attempt": info.attempt,
+            "attempts": max(attempts, info.attempt),
+        }
         return await self._model.complete(request.model_copy(update=counted))
 
     async def _conversation(self, request: TurnRequest) -> tuple[ChatMessage, ...]:
@@ -261,22 +268,27 @@ def _plan_title(brief: PlannerBrief) -> str:
 
 
 def _verdict(reply: ChatReply, request: JudgeRequest) -> Verdict:
+    """What the judge decided. Without a call it revises the plan by a reply that is nothing but the new one."""
     for call in reply.calls:
         given = parsing.arguments_of(call)
         reason = str(given.get("reason") or "").strip()[:MAX_TOPIC_CHARS]
         if call.name == _RESPOND:
-            return Verdict(reason=reason or "the findings are enough", usage=reply.usage, notices=reply.notices)
+            return Verdict(reason=reason or _ENOUGH, usage=reply.usage, notices=reply.notices)
         if call.name == _REVISE:
-            plan = request.brief.plan
-            draft = parsing.parse_plan({"title": plan.title, "thought": reason, **given}, request.rules)
-            return Verdict(
-                reason=reason or "the findings are not enough", draft=draft, usage=reply.usage, notices=reply.notices
-            )
+            return _revision({"title": request.brief.plan.title, "thought": reason, **given}, reply, request)
     try:
-        written = parsing.plan_in(reply.content, request.brief.plan.title)
+        written = parsing.plan_that_is(reply.content, request.brief.plan.title)
     except InvalidInput:
         raise InvalidInput("the judge called neither respond nor revise_plan") from None
+    return _revision(written, reply, request)
+
+
+def _revision(written: dict[str, Any], reply: ChatReply, request: JudgeRequest) -> Verdict:
     draft = parsing.parse_plan(written, request.rules)
+    if not draft.steps:
+        return Verdict(reason=draft.thought[:MAX_TOPIC_CHARS] or _ENOUGH, usage=reply.usage, notices=reply.notices)
+    if all(step.id in request.rules.finished_ids for step in draft.steps):
+        raise InvalidInput("each of them has begun already; add the steps that are missing, or call respond", "steps")
     reason = draft.thought[:MAX_TOPIC_CHARS] or "the findings are not enough"
     return Verdict(reason=reason, draft=draft, usage=reply.usage, notices=reply.notices)
 
@@ -295,9 +307,10 @@ def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, .
 
 def _move(reply: ChatReply, calls: tuple[RawToolCall, ...]) -> ChatMessage:
     """An agent's move as the next request repeats it."""
-    return ChatMessage(speaker=Speaker.ASSISTANT, content=reply.content, calls=calls, reasoning=reply.reasoning)
-
-
-def _has_body(report: str) -> bool:
-    """Whether a report has more than headings."""
-    return any(line.strip() and not line.lstrip().startswith("#") for line in report.splitlines())
+    return ChatMessage(
+        speaker=Speaker.ASSISTANT,
+        content=reply.content,
+        calls=calls,
+        reasoning=reply.reasoning,
+        sealed=reply.sealed if calls else None,
+    )

@@ -80,6 +80,7 @@ class ServiceError(DeerError):
     `retryable`: whether the same call may succeed later without anybody's help.
     `retry_after`: how long the service asked to be left alone; None when it did not say.
     `max_attempts`: how many attempts in all this failure is worth, each being paid for; None leaves it to the policy.
+    `token_limit`: how much the service says that it takes where the request was too long; None when it did not say.
     """
 
     def __init__(
@@ -90,9 +91,11 @@ class ServiceError(DeerError):
         retryable: bool = False,
         retry_after: timedelta | None = None,
         max_attempts: int | None = None,
+        token_limit: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retryable = retryable
         self.retry_after = retry_after
         self.max_attempts = max_attempts
+        self.token_limit = token_limit

@@ -32,7 +32,9 @@ class ChatRequest(Model):
     `role` routes the call; no provider guesses it from a prompt. `brief` is what `messages` were rendered from.
     `must_call_tool`: the model must answer with a call of one of `tools`.
     `thinks_deeply`: the person asked for a stronger model where roles have a choice.
+    `call`: the same for all attempts at one call, of no other meaning.
     `attempt`: which of at most `attempts` attempts at this call it is, counted from 1.
+    `may_be_empty`: a reply that says nothing is an answer, since what there was to say has been said.
     """
 
     role: Role
@@ -42,8 +44,10 @@ class ChatRequest(Model):
     must_call_tool: bool = False
     thinks_deeply: bool = False
     output: OutputSchema | None = None
+    call: str = ""
     attempt: int = 1
     attempts: int = 1
+    may_be_empty: bool = False
 
 
 class ChatModel(Protocol):

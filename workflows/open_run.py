@@ -1,7 +1,8 @@
 """What a run needs at every moment: its state shown, saved and held, and open to messages."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from deer.errors import DeerError, FailureKind, InvalidInput, ServiceError
     from deer.models import (
         RESEARCH_PHASE,
+        Lease,
         ModelResult,
         Phase,
         PlanStatus,
@@ -79,8 +81,10 @@ class OpenRun:
         if self._state.paused:
             await workflow.wait_condition(lambda: not self._state.paused)
         result = await call(activity, request, policy, summary, self._hold)
+        flow.tell_time(self._state, workflow.now())
         if isinstance(result, ModelResult):
-            for text in result.notices:
+            unpriced = flow.unpriced_notice(result.usage, self._state.locale) if self._state.ledger.budget.usd else None
+            for text in (*result.notices, *([unpriced] if unpriced else [])):
                 self._state.notice(workflow.now(), text)
         return result
 
@@ -145,6 +149,7 @@ class OpenRun:
 
     def _show(self) -> None:
         """Put the state where Temporal's UI finds it; the search attribute costs an event, so on change only."""
+        flow.tell_time(self._state, workflow.now())
         if self._shown_phase is not self._state.phase:
             self._shown_phase = self._state.phase
             workflow.upsert_search_attributes([_PHASE.value_set(self._state.phase)])
@@ -238,7 +243,7 @@ class OpenRun:
     def _check_control(self, value: Any = None) -> None:
         self._check_update(lambda: flow.check_control(self._state, messages.parse_control(value)))
 
-    @workflow.signal(description="A step says that it is held, or goes on. Sent by steps only.")
+    @workflow.signal(description="A step says what it spent, and that it is held or goes on. Sent by steps only.")
     async def report(self, value: Any = None, *more: Any) -> None:
         """Take over what a step says of itself."""
         try:
@@ -248,6 +253,7 @@ class OpenRun:
             if said.held is not None:
                 await self._save_as(Phase.NEEDS_ATTENTION, said.held)
             flow.take_step_report(self._state, workflow.now(), said)
+            await self._settle_leases()
         except DeerError as error:
             self._refuse_signal("report", error)
         self._show()
@@ -291,22 +297,43 @@ class OpenRun:
         for step_id in orders.cancel:
             if (child := self._children.get(step_id)) is not None:
                 child.cancel()
-        for step_id, command in orders.tell.items():
-            if (child := self._children.get(step_id)) is not None:
-                await self._tell(child, command)
+        await self._tell_all(orders.tell)
         return orders.done
 
-    async def _catch_up(self, step_id: str) -> None:
-        """Tell a step that has just started what it was to be told before there was anybody to tell."""
+    async def _catch_up(self, step_id: str, lease: Lease | None) -> None:
+        """Tell a step that has just started, with this lease, what was decided before there was anybody to tell."""
         child = self._children[step_id]
         if self._state.steps[step_id].skip_asked:
             child.cancel()
-        elif self._state.finishing:
+        elif self._state.finishing or self._state.steps[step_id].ended_by is not None:
             await self._tell(child, messages.Command.WIND_DOWN)
         elif self._state.paused:
             await self._tell(child, messages.Command.PAUSE)
+        if (changed := self._state.ledger.lease_of(step_id)) != lease:
+            await self._tell(child, changed or Lease())
 
-    async def _tell(self, child: ChildWorkflowHandle[Step, Any], command: messages.Command) -> None:
+    async def _settle_leases(self) -> None:
+        """Answer the steps that wait for more of the budget, as far as there is an answer."""
+        await self._tell_all(flow.settle_leases(self._state, workflow.now()))
+
+    async def _wait_in_time(self, has_news: Callable[[], bool]) -> None:
+        """Wait for news; the time that the budget leaves for research may end before, and with it the steps at work."""
+        watched = flow.time_watched(self._state)
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: has_news() or flow.time_watched(self._state) != watched,
+                timeout=flow.time_left(self._state),
+                timeout_summary="minutes of the budget",
+            )
+        flow.tell_time(self._state, workflow.now())
+        await self._tell_all(flow.end_overdue_steps(self._state))
+
+    async def _tell_all(self, orders: Mapping[str, messages.Command | Lease]) -> None:
+        for step_id, command in orders.items():
+            if (child := self._children.get(step_id)) is not None:
+                await self._tell(child, command)
+
+    async def _tell(self, child: ChildWorkflowHandle[Step, Any], command: messages.Command | Lease) -> None:
         try:
             await child.signal(Step.command, command)
         except FailureError as error:

@@ -19,7 +19,8 @@ How long a call is tried is bounded by its attempts.
 _NEVER_RETRIED = ["PayloadsTooLarge"]
 
 MODEL = ActivityConfig(
-    # above the client's own timeout (120 s by default), so that the client's clear error comes first
+    # above the longest answer that a client takes (9 min) and the half minute in which it may have passed on to another
+    # model before that, so that the client's clear error comes first
     start_to_close_timeout=timedelta(minutes=10),
     schedule_to_close_timeout=NO_WORKER_FOR,
     heartbeat_timeout=timedelta(seconds=10),

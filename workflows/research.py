@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.runs import RunActivities
     from activities.search import SearchActivities
     from deer import flow
-    from deer.errors import ServiceError
+    from deer.errors import FailureKind, ServiceError
     from deer.models import (
         CancelRunRequest,
         ClarifyingQuestion,
@@ -21,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
         FinishReportRequest,
         JoinRequest,
         JudgeRequest,
+        Kind,
         Phase,
         PlanDraft,
         PlanRequest,
@@ -135,6 +136,9 @@ class Research(OpenRun):
         request = self._request
         if not request.look_around or not flow.can_search(self._state):
             return
+        if not flow.may_look_around(self._state):
+            self._notice("background_failed", reason=flow.why_spent(self._state, Kind.SEARCHES))
+            return
         self._enter(Phase.LOOKING_AROUND)
         query = " ".join("; ".join(self._state.topics).split())[:MAX_BACKGROUND_QUERY_CHARS]
         search = SearchRequest(
@@ -174,7 +178,8 @@ class Research(OpenRun):
                 return
             rejected = (*rejected, RejectedReply(reply=reply.reply, error=reply.error or ""))
             self._state.record(workflow.now(), f"the plan was not usable: {reply.error}")
-        self._state.notice(workflow.now(), f"the planner's last reply: {preview_of(shown(rejected[-1].reply))}")
+        last = preview_of(shown(rejected[-1].reply)) or "nothing"
+        self._state.notice(workflow.now(), f"the planner's last reply: {last}")
         self._lack_plan(f"the planner's {len(rejected)} replies gave no plan: {rejected[-1].error}")
 
     def _lack_plan(self, reason: str) -> None:
@@ -245,6 +250,7 @@ class Research(OpenRun):
         self._enter(Phase.RESEARCHING)
         try:
             while flow.has_steps_to_do(self._state):
+                flow.leave_out_unpayable(self._state, workflow.now())
                 self._team += [
                     asyncio.create_task(self._run_step(step)) for step in flow.start_ready_steps(self._state)
                 ]
@@ -252,7 +258,7 @@ class Research(OpenRun):
                     flow.settle_waiting_steps(self._state, workflow.now())
                     return
                 self._show()
-                await workflow.wait_condition(self._team_has_news)
+                await self._wait_in_time(self._team_has_news)
                 for task in [task for task in self._team if task.done()]:
                     self._team.remove(task)
                     task.result()
@@ -273,6 +279,7 @@ class Research(OpenRun):
         if step.step_type is StepType.PROCESSING:
             self._notice("no_coder", title=step.title)
         brief = flow.step_brief(self._state, step, workflow.now().date())
+        lease = self._state.ledger.lease_of(step.id)
         try:
             child = await workflow.start_child_workflow(
                 Step.run,
@@ -281,6 +288,7 @@ class Research(OpenRun):
                     brief=brief,
                     request=self._request,
                     sources=self._state.sources_behind(step),
+                    lease=lease,
                     sources_named=self._state.sources.named_with(step.id),
                 ),
                 id=f"{self._state.id}/{step.id}/{self._state.steps[step.id].attempt}",
@@ -288,7 +296,7 @@ class Research(OpenRun):
                 execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
             )
             self._children[step.id] = child
-            await self._catch_up(step.id)
+            await self._catch_up(step.id, lease)
             outcome = await child
         except ChildWorkflowError as error:
             if workflow.cancellation_reason() is not None:
@@ -297,10 +305,12 @@ class Research(OpenRun):
                 outcome = StepOutcome(status=StepStatus.SKIPPED, reason="its workflow was cancelled by a person")
             else:
                 outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
+            outcome = outcome.model_copy(update={"usage": self._state.ledger.leases[step.id].usage})
         finally:
             self._children.pop(step.id, None)
         self._state.spend(outcome.usage, brief.role)
         flow.end_step(self._state, workflow.now(), step.id, outcome)
+        await self._settle_leases()
 
     async def _judge(self) -> PlanDraft | None:
         """Ask, with rounds left, whether the findings are enough; the steps to go on with where they are not.
@@ -308,9 +318,12 @@ class Research(OpenRun):
         A judge that gives no answer of use changes nothing: what was approved is carried out, and then reported.
         """
         rejected: tuple[RejectedReply, ...] = ()
+        if flow.budget_ends_rounds(self._state, workflow.now()):
+            return None
         while flow.has_rounds_left(self._state) and len(rejected) <= MAX_REASKS:
             brief = flow.judge_brief(self._state, workflow.now().date(), rejected)
-            request = JudgeRequest(brief=brief, rules=self._state.rules)
+            rules = self._state.rules.model_copy(update={"excess_is_cut": len(rejected) == MAX_REASKS})
+            request = JudgeRequest(brief=brief, rules=rules)
             try:
                 verdict = await self._call(ModelActivities.judge_findings, request, policies.MODEL, "judge")
             except ServiceError as error:
@@ -345,20 +358,23 @@ class Research(OpenRun):
             await self._join_findings()
 
     async def _write_report(self) -> None:
-        written: StoredText = ""
+        reason = f"{MAX_CONTINUATIONS} continuations did not end it"
         for _ in range(1 + MAX_CONTINUATIONS):
-            brief = flow.reporter_brief(self._state, workflow.now().date(), written)
+            if (spent := flow.why_no_report(self._state)) is not None:
+                reason = spent
+                break
+            brief = flow.reporter_brief(self._state, workflow.now().date(), self._draft)
             reply = await self._call(
                 ModelActivities.write_report, ReportRequest(brief=brief), policies.MODEL, "reporter"
             )
             self._state.spend(reply.usage, Role.REPORTER)
-            written = reply.text
+            self._draft = reply.text
             if not reply.was_cut:
-                break
-        else:
-            self._state.has_gaps = True
-            self._notice("report_incomplete", reason=f"{MAX_CONTINUATIONS} continuations did not end it")
-        self._draft = written
+                return
+        if not self._draft:
+            raise ServiceError(reason, FailureKind.REJECTED)
+        self._state.has_gaps = True
+        self._notice("report_incomplete", reason=reason)
 
     async def _join_findings(self) -> None:
         request = JoinRequest(
@@ -375,7 +391,7 @@ class Research(OpenRun):
             sources=self._state.sources.without_texts(),
             locale=self._state.locale,
             title=self._state.title(),
-            notes=flow.gaps(self._state),
+            notes=flow.report_notes(self._state),
             appendix=flow.spending_section(self._state),
         )
         finished = await self._keep(ReportActivities.finish_report, request, "check the citations")

@@ -36,6 +36,11 @@ def research(
     max_clarification_rounds: o.MaxClarificationRounds = None,
     max_parallel_steps: o.MaxParallelSteps = None,
     max_search_results: o.MaxSearchResults = None,
+    budget_tokens: o.BudgetTokens = None,
+    budget_usd: o.BudgetUsd = None,
+    budget_minutes: o.BudgetMinutes = None,
+    budget_searches: o.BudgetSearches = None,
+    budget_pages: o.BudgetPages = None,
     report_style: o.ReportStyleName = None,
     deep_thinking: o.DeepThinking = False,
     no_look_around: o.NoLookAround = False,
@@ -64,6 +69,11 @@ def research(
         "max_clarification_rounds": max_clarification_rounds or clarify or None,
         "max_parallel_steps": max_parallel_steps,
         "max_search_results": max_search_results,
+        "budget_tokens": budget_tokens,
+        "budget_usd": budget_usd,
+        "budget_minutes": budget_minutes,
+        "budget_searches": budget_searches,
+        "budget_pages": budget_pages,
         "report_style": report_style,
         "deep_thinking": deep_thinking,
         "look_around": not no_look_around,
@@ -191,6 +201,25 @@ def edit_step(
     from deer.cli import controlling
 
     _end_with(controlling.control(run_id, "edit_step", step_id=step, step=file, detach=detach, as_json=as_json))
+
+
+@app.command()
+def budget(
+    run_id: o.RunId,
+    tokens: o.LimitTokens = None,
+    usd: o.LimitUsd = None,
+    minutes: o.LimitMinutes = None,
+    searches: o.LimitSearches = None,
+    pages: o.LimitPages = None,
+    detach: o.Detach = False,
+    as_json: o.Json = False,
+) -> None:
+    """Give a run other limits; those not named stay."""
+    from deer.cli import controlling
+    from deer.models import Kind
+
+    limits = dict(zip(Kind, (tokens, usd, minutes, searches, pages), strict=True))
+    _end_with(controlling.change_budget(run_id, limits, detach=detach, as_json=as_json))
 
 
 @app.command()

@@ -13,6 +13,7 @@ from deer.config.endpoints import (
     HttpAddress,
     ModelSettings,
     ModelTier,
+    Price,
     RoleModels,
     SearchApi,
     TemporalSettings,
@@ -29,6 +30,10 @@ EXAMPLE_CORPUS_NOTICE = "No search is set either: only the example articles that
 
 def _separated(written: object) -> object:
     return [word.strip() for word in written.split(",") if word.strip()] if isinstance(written, str) else written
+
+
+def _above_zero(most: int) -> str:
+    return f"a number above 0, {most} at most"
 
 
 def _names(kind: type[StrEnum]) -> str:
@@ -89,6 +94,17 @@ class Settings(BaseSettings):
     ] = None
 
     max_plan_steps: Annotated[WholeNumber, Field(ge=1, le=30, description="a whole number from 1 to 30")] = 5
+    budget_tokens: Annotated[
+        WholeNumber | None, Field(ge=1, le=10_000_000_000, description="a whole number from 1 to 10000000000")
+    ] = None
+    budget_usd: Annotated[Price | None, Field(gt=0, le=1_000_000, description=_above_zero(1_000_000))] = None
+    budget_minutes: Annotated[Price | None, Field(gt=0, le=525_600, description=_above_zero(525_600))] = None
+    budget_searches: Annotated[
+        WholeNumber | None, Field(ge=0, le=1_000_000, description="a whole number from 0 to 1000000")
+    ] = None
+    budget_pages: Annotated[
+        WholeNumber | None, Field(ge=0, le=1_000_000, description="a whole number from 0 to 1000000")
+    ] = None
     model_timeout_seconds: Annotated[
         WholeNumber, Field(ge=5, le=3_600, description="a whole number of seconds from 5 to 3600")
     ] = 120

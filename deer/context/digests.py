@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from deer.models import ChatMessage, RawToolCall, Speaker
+from deer.models import ChatMessage, RawToolCall, SealedThoughts, Speaker
 from deer.wording import word
 
 _NAMES_A_SOURCE = frozenset({"id", "source_id", "title", "url"})
@@ -54,8 +54,15 @@ def digest(message: ChatMessage, max_chars: int, locale: str) -> ChatMessage:
     if message.speaker is Speaker.ASSISTANT:
         calls = tuple(_digest_of_call(call, max_chars, locale) for call in message.calls)
         said = {name: shortened(getattr(message, name), max_chars, locale) for name in ("content", "reasoning")}
-        return message.model_copy(update={**said, "calls": calls})
+        return message.model_copy(update={**said, "calls": calls, "sealed": _short_seal(message.sealed, max_chars)})
     return message
+
+
+def _short_seal(sealed: SealedThoughts | None, max_chars: int) -> SealedThoughts | None:
+    """What is sealed with a message goes or stays as a whole; the signatures of its calls are always wanted."""
+    if sealed is None or len(sealed.message_text) <= max_chars:
+        return sealed
+    return sealed.model_copy(update={"message": {}})
 
 
 def _digest_of_result(content: str, max_chars: int, locale: str) -> str:

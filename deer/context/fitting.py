@@ -127,18 +127,20 @@ def _ladders(whole: _Talk, room: int, locale: str) -> Iterator[_Ladder]:
     yield _oldest(old, few_words, locale)
     if not fills_the_room:
         yield paragraphs
-    texts = (
-        text
-        for turn in latest
-        for message in turn.messages
-        for text in (message.content, message.reasoning, *(call.arguments for call in message.calls))
-    )
-    longest = max(map(len, texts), default=0)
+    longest = max((len(text) for turn in latest for message in turn.messages for text in _texts(message)), default=0)
     yield [partial(_with_latest, latest, chars, locale) for chars in falling(longest, digests)]
     yield _oldest(old, ids, locale)
     yield _openings(whole.opening, locale, to_the_bone=True)
     yield [partial(_without_first_turns, count, locale) for count in range(1, len(old) + 1)]
     yield [partial(_with_latest, latest, chars, locale) for chars in (few_words, ids)]
+
+
+def _texts(message: ChatMessage) -> Iterator[str]:
+    """The texts of a message that a digest may shorten."""
+    yield message.content
+    yield message.reasoning
+    yield message.sealed.message_text if message.sealed is not None else ""
+    yield from (call.arguments for call in message.calls)
 
 
 def _oldest(turns: Sequence[_Part], max_chars: int, locale: str) -> _Ladder:

@@ -55,7 +55,9 @@ def tokens_of_message(message: ChatMessage) -> int:
         for call in message.calls
     )
     said = safe_tokens(message.content) + safe_tokens(message.reasoning) + safe_tokens(message.call_id or "")
-    return TOKENS_PER_MESSAGE + said + calls
+    sealed = message.sealed
+    kept = safe_tokens(sealed.message_text) + safe_tokens(sealed.call_text) if sealed is not None else 0
+    return TOKENS_PER_MESSAGE + said + kept + calls
 
 
 def tokens_around(request: ChatRequest) -> int:

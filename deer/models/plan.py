@@ -61,15 +61,29 @@ class DraftStep(Model):
     depends_on: tuple[int | str, ...] | None = None
 
 
+class ChangeKind(StrEnum):
+    """What the reading of a plan changed in it; each word has its sentence in `deer.wording`."""
+
+    STEPS_CUT = "steps_cut"
+    STEP_REPEATED = "step_repeated"
+    WAIT_DROPPED = "wait_dropped"
+
+
+class PlanChange(Model):
+    """A change that the reader of the run is told. `values` are those of its sentence: `title`, or counts."""
+
+    kind: ChangeKind
+    values: dict[str, str | int]
+
+
 class PlanDraft(Model):
-    """A plan as a model or a person wrote it, after validation."""
+    """A plan as a model or a person wrote it, after validation. `changes`: what the validation changed in it."""
 
     title: str
     thought: str = ""
     has_enough_context: bool = False
     steps: tuple[DraftStep, ...] = ()
-    notices: tuple[str, ...] = ()
-    """What the validation changed, in plain words."""
+    changes: tuple[PlanChange, ...] = ()
 
 
 class PlanRules(Model):
@@ -84,4 +98,7 @@ class PlanRules(Model):
     known_ids: tuple[str, ...] = ()
     finished_ids: tuple[str, ...] = ()
     excess_is_cut: bool = False
-    """Whether steps above `max_steps` are cut, and told, instead of refused: set when asking again is over."""
+    """Whether steps above `max_steps`, and repetitions of a title, are cut and told instead of refused.
+
+    Set when asking again is over.
+    """

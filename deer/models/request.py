@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from deer.models.budget import Budget
 from deer.models.texts import Message
 
 MAX_QUESTION_CHARS = 8_000
@@ -84,8 +85,14 @@ class ResearchRequest(Message):
     web_search: bool = True
     allowed_domains: tuple[Domain, ...] = ()
     denied_domains: tuple[Domain, ...] = ()
+    budget: Budget = Budget()
     documents: tuple[Annotated[str, Field(pattern=RUN_ID_PATTERN)], ...] = ()
     """Names of document collections, never paths."""
+
+    @property
+    def can_search(self) -> bool:
+        """Whether there is anything that the run may search."""
+        return self.web_search or bool(self.documents)
 
     @field_validator("question")
     @classmethod

@@ -6,9 +6,11 @@ from typing import Any
 
 from deer.errors import InvalidInput
 from deer.models import DraftStep, PlanRules, StepType
-from deer.parsing.fields import sameness_of, shown
+from deer.parsing.excess import KeptSteps, title_of
+from deer.parsing.fields import sameness_of, shown, text_of
 
 MAX_DEPENDENCIES = 100
+MAX_ID_CHARS = 100
 
 _NOTHING = frozenset({"", "none", "null", "n/a", "-", "[]"})
 _POSITION = re.compile(r"(?:step|task|第|步骤|任务)?[\s_#-]*(\d{1,4})\s*步?", re.IGNORECASE)
@@ -43,21 +45,41 @@ def _dependency_of(item: Any, field: str) -> int | str:
     return item.strip() if isinstance(item, str) else item
 
 
-class StepNames:
-    """What the steps of a draft may be called in dependencies, those included that a limit cuts off."""
+def id_of(raw: Mapping[str, Any], field: str, rules: PlanRules) -> str | None:
+    """Which step of the plan that the writer was shown a step is; None for a new one.
 
-    def __init__(self, raw_steps: Sequence[Any], rules: PlanRules) -> None:
-        self._count = len(raw_steps)
+    A number that is nobody's id says where the step stands, under whatever name; so do all ids where no plan was shown.
+    Raises InvalidInput naming the field.
+    """
+    label = raw.get("label")
+    if isinstance(label, str) and label.strip() in rules.known_ids:
+        return label.strip()
+    value = raw.get("id")
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise InvalidInput("must be a step's id such as s2, or left out for a new step", field)
+    named = text_of(str(value), field, MAX_ID_CHARS)
+    is_position = named not in rules.known_ids and _POSITION.fullmatch(named)
+    return None if is_position or not rules.known_ids else named or None
+
+
+class StepNames:
+    """What the steps of a draft may be called in dependencies, those included that were left out of it."""
+
+    def __init__(self, written: Sequence[Any], kept: KeptSteps, rules: PlanRules) -> None:
+        self._count = len(written)
+        self._kept = kept
         self._labels: dict[str, int] = {}
         self._titles: dict[str, int] = {}
         self._rules = rules
-        for position, raw in enumerate(raw_steps, start=1):
+        for position, raw in enumerate(written, start=1):
             if isinstance(raw, Mapping):
-                label = raw.get("id") if raw.get("id") not in (None, "") else raw.get("label")
-                if isinstance(label, str | int):
-                    self._labels.setdefault(str(label), position)
-                if isinstance(title := raw.get("title"), str):
-                    self._titles.setdefault(sameness_of(" ".join(title.split())), position)
+                for label in (raw.get("id"), raw.get("label")):
+                    if isinstance(label, str | int) and label != "":
+                        self._labels.setdefault(str(label), position)
+                if title := title_of(raw):
+                    self._titles.setdefault(sameness_of(title), position)
 
     def resolved(self, wanted: Dependencies | None) -> Dependencies | None:
         """Dependencies as positions and as ids that the writer was shown; others stay, for the check to name.
@@ -66,10 +88,11 @@ class StepNames:
         """
         if wanted is None:
             return None
-        named = [self._meant(item) for item in wanted]
-        return tuple(item for item in named if not self._is_cut(item))
+        standing = (self._standing(self._meant(item)) for item in wanted)
+        return tuple(item for item in standing if item is not None)
 
     def _meant(self, item: int | str) -> int | str:
+        """The position at which the step was written, or its id."""
         if item in self._rules.known_ids or (isinstance(item, int) and self._rules.known_ids):
             return item
         position = self._labels.get(str(item))  # ids in a first plan are the writer's own labels
@@ -80,10 +103,13 @@ class StepNames:
         number = _POSITION.fullmatch(item)
         return int(number[1]) if number else item
 
-    def _is_cut(self, item: int | str) -> bool:
+    def _standing(self, item: int | str) -> int | str | None:
+        """The same step as the draft has it; None when it was cut."""
         position = item if isinstance(item, int) else self._labels.get(item, 0)
-        is_shown = item in self._rules.finished_ids
-        return self._rules.excess_is_cut and not is_shown and self._rules.max_steps < position <= self._count
+        if item in self._rules.finished_ids or not 1 <= position <= self._count:
+            return item
+        is_there_by_id = isinstance(item, str) and position in self._kept.positions
+        return item if is_there_by_id else self._kept.place_of(position)
 
 
 def refuse_bad_dependencies(steps: Sequence[DraftStep], rules: PlanRules) -> None:

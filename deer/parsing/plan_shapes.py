@@ -78,7 +78,7 @@ _PLAN_FIELDS = _fields(
 )
 _STEP_FIELDS = _fields(
     {
-        "id": (_is_scalar, "step_id step_number number index step"),
+        "id": (_is_scalar, ""),
         "title": (_is_text, "name step_title task heading step"),
         "description": (_is_text, "details detail instructions content objective goal desc"),
         "step_type": (_is_text, "type kind category role agent assigned_to assignee"),
@@ -87,7 +87,7 @@ _STEP_FIELDS = _fields(
             "needs_search need_web_search needs_web_search requires_search requires_web_search search_needed "
             "search_required use_search web_search search",
         ),
-        "label": (_is_text, ""),
+        "label": (_is_scalar, "step_id step_number number index position step"),
         "depends_on": (lambda value: True, "dependencies dependency deps prerequisites requires"),
     }
 )
@@ -105,8 +105,8 @@ _STEP_TYPES = {_plain(word): step_type for step_type, words in _TYPES.items() fo
 def plan_shape(data: Mapping[Any, _Json]) -> dict[str, _Json]:
     """A plan under its own names, without what was wrapped around it, and with `steps` as a list of objects.
 
-    Nothing is checked: what cannot be brought into shape stays as it is, for the validation to name. A step that stood
-    under a name has it as its `label`, by which others may depend on it.
+    Nothing is checked: what cannot be brought into shape stays as it is, for the validation to name. What a step stood
+    under, or gives as its number, is its `label`, by which others may depend on it.
     """
     plan = _unwrapped(data, MAX_WRAPPINGS) or _renamed(data, _PLAN_FIELDS)
     if "steps" in plan:

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deer.errors import InvalidInput
-from deer.models import MAX_TITLE_CHARS, DraftStep, PlanDraft, PlanRules, StepType
-from deer.parsing.dependencies import StepNames, dependencies_of, refuse_bad_dependencies
+from deer.models import MAX_TITLE_CHARS, ChangeKind, DraftStep, PlanChange, PlanDraft, PlanRules, StepType
+from deer.parsing.dependencies import StepNames, dependencies_of, id_of, refuse_bad_dependencies
+from deer.parsing.excess import kept_steps
 from deer.parsing.fields import line_of, sameness_of, shown, text_of, truth_of
 from deer.parsing.plan_shapes import plan_shape, step_type_of
+from deer.parsing.thoughts import without_thoughts
 
 MAX_DESCRIPTION_CHARS = 4_000
-MAX_ID_CHARS = 100
 MAX_THOUGHT_CHARS = 4_000
 """A longer thought is cut: it is shown to people, nothing is done with it."""
 
@@ -35,69 +36,58 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
     title = line_of(plan.get("title"), "title", MAX_TITLE_CHARS)
     enough = truth_of(plan.get("has_enough_context"), "has_enough_context")
     _refuse_locale(plan.get("locale"))
-    raw_steps, notices = _within_limit(_raw_steps(plan.get("steps"), enough), rules)
-    names = StepNames(plan.get("steps") or (), rules)
-    steps = tuple(_parse_step(raw, f"steps.{at}", names, rules) for at, raw in enumerate(raw_steps))
+    written = _raw_steps(plan.get("steps"), enough, rules)
+    kept = kept_steps(written, rules)
+    names = StepNames(written, kept, rules)
+    parsed = [_parse_step(written[at - 1], f"steps.{at - 1}", names, rules) for at in kept.positions]
+    steps = tuple(step for step, _ in parsed)
     _refuse_duplicates(steps)
     _refuse_unknown_ids(steps, rules)
     refuse_bad_dependencies(steps, rules)
     thought = plan.get("thought")
+    told = without_thoughts(thought)[:MAX_THOUGHT_CHARS] if isinstance(thought, str) else ""
     return PlanDraft(
         title=title,
-        thought=text_of(thought[:MAX_THOUGHT_CHARS], "thought", MAX_THOUGHT_CHARS) if isinstance(thought, str) else "",
+        thought=text_of(told, "thought", MAX_THOUGHT_CHARS),
         has_enough_context=enough,
         steps=steps,
-        notices=notices,
+        changes=(*kept.changes, *(change for _, changes in parsed for change in changes)),
     )
 
 
-def _raw_steps(value: Any, enough: bool) -> Sequence[Any]:
+def _raw_steps(value: Any, enough: bool, rules: PlanRules) -> Sequence[Any]:
     if value is None and not enough:
         raise InvalidInput("is missing; it must be a list of steps", "steps")
     if not isinstance(value, list) and value is not None:
         raise InvalidInput("must be a list of steps", "steps")
     if not value and not enough:
         raise InvalidInput("a plan needs at least one step", "steps")
+    if value and len(value) < rules.min_steps and not rules.excess_is_cut:
+        topics = f"the question has {rules.min_steps} topics, each of which needs a step of its own"
+        raise InvalidInput(f"{len(value)} steps given; {topics}", "steps")
     return value or ()
 
 
-def _within_limit(raw_steps: Sequence[Any], rules: PlanRules) -> tuple[Sequence[Any], tuple[str, ...]]:
-    """The steps that may stay, and what to tell of those that may not. Raises InvalidInput when they are too few."""
-    count = len(raw_steps)
-    if 0 < count < rules.min_steps and not rules.excess_is_cut:
-        topics = f"the question has {rules.min_steps} topics, each of which needs a step of its own"
-        raise InvalidInput(f"{count} steps given; {topics}", "steps")
-    if count <= rules.max_steps:
-        return raw_steps, ()
-    if not rules.excess_is_cut:
-        raise InvalidInput(f"{count} steps given, at most {rules.max_steps} allowed", "steps")
-    return raw_steps[: rules.max_steps], (f"{count} → {rules.max_steps}",)
-
-
-def _parse_step(raw: Any, field: str, names: StepNames, rules: PlanRules) -> DraftStep:
+def _parse_step(raw: Any, field: str, names: StepNames, rules: PlanRules) -> tuple[DraftStep, tuple[PlanChange, ...]]:
+    """A step, and what is to be told of it."""
     if not isinstance(raw, Mapping):
         raise InvalidInput("a step is an object with title, description and step_type", field)
     title = line_of(raw.get("title"), f"{field}.title", MAX_TITLE_CHARS)
     description = text_of(raw.get("description"), f"{field}.description", MAX_DESCRIPTION_CHARS) or title
     need_search = truth_of(raw.get("need_search"), f"{field}.need_search")
-    step_id = _step_id(raw.get("id"), f"{field}.id")
-    depends_on = dependencies_of(raw.get("depends_on"), f"{field}.depends_on")
-    return DraftStep(
-        id=step_id if rules.known_ids else None,  # where no plan was shown, ids are the writer's own labels
+    wanted = dependencies_of(raw.get("depends_on"), f"{field}.depends_on")
+    depends_on = names.resolved(wanted)
+    waits_for_less = len(wanted or ()) > len(depends_on or ())
+    changes = (PlanChange(kind=ChangeKind.WAIT_DROPPED, values={"title": title}),) if waits_for_less else ()
+    step = DraftStep(
+        id=id_of(raw, f"{field}.id", rules),
         title=title,
         description=description,
         step_type=_step_type(raw, need_search, f"{field}.step_type"),
         need_search=need_search,
-        depends_on=names.resolved(depends_on),
+        depends_on=depends_on,
     )
-
-
-def _step_id(value: Any, field: str) -> str | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise InvalidInput("must be a step's id such as s2, or left out for a new step", field)
-    return text_of(str(value), field, MAX_ID_CHARS) or None
+    return step, changes
 
 
 def _step_type(raw: Mapping[str, Any], need_search: bool, field: str) -> StepType:

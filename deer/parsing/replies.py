@@ -9,8 +9,9 @@ from deer.errors import InvalidInput
 from deer.parsing.almost_json import Found, contents_of, unescaped
 from deer.parsing.plan_shapes import Likeness, likeness_to_a_plan, plan_shape
 from deer.parsing.storable import storable
+from deer.parsing.thoughts import answer_and_open_thoughts, answer_of
 
-_THOUGHT_TAG = re.compile(r"<(/?)\s{0,3}(?:think|thinking|thoughts?|reasoning)\s{0,3}>", re.IGNORECASE)
+_FENCE = re.compile(r"```[\w-]*")
 _BEHIND_AN_ANSWER = " \t\r\n`}"
 """What may stand behind an answer without being one: blanks, the end of a fence, a brace too many."""
 
@@ -34,6 +35,20 @@ def plan_in(text: str, title: str) -> dict[str, Any]:
     made up, since the part that is there could pass for a shorter plan.
     """
     return {"title": title, **plan_shape(_object_in(text, _plan_rank))}
+
+
+def plan_that_is(text: str, title: str) -> dict[str, Any]:
+    """The plan that a model's text is as a whole, thoughts and fences aside; else as `plan_in`.
+
+    Raises InvalidInput when there are words around it: a plan within a sentence may be quoted, or rejected.
+    """
+    answer = _FENCE.sub("", answer_of(text))
+    words, end = "", 0
+    for value in _whole_values(answer):
+        words, end = words + answer[end : value.start], value.end
+    if re.search(r"\w", words + answer[end:]):
+        raise InvalidInput("the reply is more than its JSON object")
+    return plan_in(text, title)
 
 
 def _plan_rank(found: Found) -> tuple[int, int]:
@@ -72,7 +87,7 @@ def _values_in(text: str) -> Sequence[Found]:
     try:
         whole = json.loads(text, strict=False)
     except (ValueError, RecursionError):
-        return _whole_values(_answer_and_open_thoughts(text)[0])
+        return _whole_values(answer_and_open_thoughts(text)[0])
     if isinstance(whole, str):
         return _values_in(whole)
     return (Found(whole, 0, len(text), is_piece=False),) if isinstance(whole, dict | list) else ()
@@ -91,7 +106,7 @@ def _at_the_end_of_open_thoughts(text: str, rank: _Rank) -> Sequence[Found]:
     In the thoughts of a reply that was cut there could stand a draft as well: one within a sentence is not taken, and
     of two neither.
     """
-    thoughts = _answer_and_open_thoughts(text)[1]
+    thoughts = answer_and_open_thoughts(text)[1]
     values = _whole_values(thoughts)
     best = _best(values, rank)
     if best is None or thoughts[best.end :].strip(_BEHIND_AN_ANSWER):
@@ -99,25 +114,3 @@ def _at_the_end_of_open_thoughts(text: str, rank: _Rank) -> Sequence[Found]:
     is_in_a_sentence = thoughts[: best.start].rpartition("\n")[2].strip()
     rivals = [value for value in values if value is not best and rank(value)[0] == rank(best)[0]]
     return () if rivals or is_in_a_sentence else (best,)
-
-
-def _answer_and_open_thoughts(text: str) -> tuple[str, str]:
-    """A text without its thoughts, and the thoughts at its end that were never closed.
-
-    A closing tag without an opening one ends thoughts that began with the text, as some endpoints send them.
-    """
-    kept: list[str] = []
-    answer_from = 0
-    is_open = False
-    for tag in _THOUGHT_TAG.finditer(text) if "<" in text else ():
-        if tag[1]:
-            if not is_open:
-                kept.clear()
-            is_open = False
-            answer_from = tag.end()
-        elif not is_open:
-            kept.append(text[answer_from : tag.start()])
-            is_open = True
-            answer_from = tag.end()
-    rest = text[answer_from:]
-    return ("".join(kept), rest) if is_open else ("".join([*kept, rest]), "")

@@ -10,6 +10,7 @@ from deer.errors import InvalidInput
 from deer.models import Claim, Finding, RawToolCall, ToolCall, ToolName
 from deer.parsing.fields import first_error
 from deer.parsing.storable import storable
+from deer.parsing.thoughts import without_thoughts
 
 MAX_CLAIMS = 30
 MAX_CLAIM_CHARS = 600
@@ -47,7 +48,10 @@ class _FindingArguments(BaseModel):
 
 
 def arguments_of(call: RawToolCall) -> dict[str, Any]:
-    """The arguments of a tool call. Raises InvalidInput when they are not a JSON object; they are never guessed."""
+    """The arguments of a tool call, texts without thoughts. They are never guessed.
+
+    Raises InvalidInput when they are not a JSON object.
+    """
     try:
         value = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -55,7 +59,7 @@ def arguments_of(call: RawToolCall) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput("the arguments must be a JSON object", call.name)
     arguments: dict[str, Any] = storable(value)
-    return arguments
+    return {name: without_thoughts(text) if isinstance(text, str) else text for name, text in arguments.items()}
 
 
 def parse_tool_call(call: RawToolCall, offered: Collection[str]) -> ToolCall:

@@ -1,9 +1,9 @@
 """What a reply means in the dialect that was spoken."""
 
 from deer.models import ChatReply
+from deer.parsing import without_thoughts
 from deer.ports import ChatRequest
 from deer.providers.openai_dialects import Dialect, OutputDialect, ToolDialect
-from deer.providers.openai_thoughts import without_thoughts
 from deer.providers.tools_in_words import with_calls_from_words
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deer.providers.openai_replies import text_of, thoughts_in
+from deer.providers.openai_seals import CALL_FIELDS, MESSAGE_FIELD, add_details
 
 Json = Mapping[str, Any]  # what endpoints send has no closed type
 
@@ -20,9 +21,11 @@ class _Call:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+    sealed: dict[str, Any] = field(default_factory=dict)
 
     def add(self, piece: Json) -> None:
         self.id = self.id or _word(piece.get("id"))
+        self.sealed |= {name: piece[name] for name in CALL_FIELDS if piece.get(name)}
         function = piece.get("function")
         if not isinstance(function, Mapping):
             return
@@ -47,7 +50,7 @@ class _Call:
         return "index" not in piece and self.name not in ("", name)
 
     def as_sent_whole(self) -> dict[str, Any]:
-        return {"id": self.id, "function": {"name": self.name, "arguments": "".join(self.arguments)}}
+        return {"id": self.id, "function": {"name": self.name, "arguments": "".join(self.arguments)}, **self.sealed}
 
 
 class Assembly:
@@ -55,6 +58,7 @@ class Assembly:
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
+        self._details: list[dict[str, Any]] = []
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._has_choice = False
@@ -101,6 +105,7 @@ class Assembly:
     def completion(self) -> Json:
         """The body that the endpoint would have sent without streaming."""
         message: dict[str, Any] = {name: "".join(pieces) for name, pieces in self._texts.items() if pieces}
+        message[MESSAGE_FIELD] = self._details
         message["tool_calls"] = [call.as_sent_whole() for call in self._calls]
         choice = {"message": message, "finish_reason": self._finish_reason}
         choices = [choice] if self._has_choice else []
@@ -112,6 +117,7 @@ class Assembly:
                 pieces.append(text)
         if thought := thoughts_in(delta.get("content")):
             self._texts["reasoning_content"].append(thought)
+        add_details(self._details, delta.get(MESSAGE_FIELD))
         calls = delta.get("tool_calls")
         for piece in calls if isinstance(calls, Sequence) else ():
             if isinstance(piece, Mapping):
@@ -122,6 +128,7 @@ class Assembly:
         """A message in place of a piece is the whole answer, whatever came before it."""
         for pieces in self._texts.values():
             pieces.clear()
+        self._details.clear()
         self._calls.clear()
         self._by_index.clear()
         return self._add_delta(message)

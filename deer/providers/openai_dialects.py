@@ -84,6 +84,8 @@ _WANTS_DEVELOPER = re.compile(
     r"(use|instead|expected|one of|supported values).{0,60}\bdeveloper\b|\bdeveloper\b.{0,20}instead"
 )
 _REASONING = re.compile(r"\breasoning(_content)?\b")
+_SEALS = re.compile(r"\b(reasoning_details|extra_content|thought_signature)\b")
+_UNSIGNED = re.compile(r"missing a[` ]+thought_?signature")
 _MISSING = re.compile(r"missing|must be (passed|sent|provided)|required")
 
 
@@ -98,6 +100,10 @@ class Dialect:
     system: SystemDialect = SystemDialect.SYSTEM
     reasoning_field: str | None = REASONING_FIELDS[0]
     """Under which name a model's reasoning is sent back to it; None where that is refused."""
+    takes_seals: bool = True
+    """Whether what an endpoint seals of a model's thoughts is sent back to it."""
+    signs_all_calls: bool = False
+    """Whether calls that another model made must say so where its own have a signature."""
     output_limit: str | None = None
     """The name of the output limit that the endpoint insists on; None leaves it as it was set."""
     refused_settings: frozenset[str] = frozenset()
@@ -142,6 +148,7 @@ class Dialect:
     def _steps_down(
         self, said: str, request: ChatRequest, extra: Mapping[str, Any], *, is_unable: bool
     ) -> Iterator["Dialect"]:
+        yield from self._other_seals(said, request, is_unable=is_unable)
         if is_unable:
             yield from self._simpler_stream(said)
         yield from self._simpler_tools(said, request, is_unable=is_unable)
@@ -149,6 +156,14 @@ class Dialect:
         if is_unable:
             yield from self._simpler_settings(said, extra)
         yield from self._simpler_messages(said, request)
+
+    def _other_seals(self, said: str, request: ChatRequest, *, is_unable: bool) -> Iterator["Dialect"]:
+        has_calls = any(message.calls for message in request.messages)
+        if has_calls and _UNSIGNED.search(said):
+            if not self.signs_all_calls:
+                yield replace(self, signs_all_calls=True)
+        elif is_unable and self.takes_seals and any(m.sealed for m in request.messages) and _SEALS.search(said):
+            yield replace(self, takes_seals=False)
 
     def _simpler_stream(self, said: str) -> Iterator["Dialect"]:
         if self.stream is StreamDialect.WITH_USAGE and _STREAM_USAGE.search(said):

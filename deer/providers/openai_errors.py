@@ -20,12 +20,17 @@ _TOO_LONG = (
     "maximum context",
     "too many tokens",
     "too many input tokens",
+    "maximum number of tokens",
     "prompt is too long",
     "prompt too long",
     "input is too long",
     "input too long",
     "reduce the length",
     "string_above_max_length",
+)
+_NAMED_LIMIT = re.compile(
+    r"(?:maximum context length|context (?:size|window|length)|tokens allowed|limit)(?: of| is|:| \(|\()* ?"
+    r"(\d[\d,]{2,}\d)|> ?(\d[\d,]{2,}\d)(?: tokens)? max"
 )
 _QUOTA_SPENT = ("insufficient_quota", "insufficient balance", "insufficient credits", "billing_hard_limit_reached")
 _NO_SUCH_MODEL = re.compile(
@@ -72,6 +77,12 @@ class Refusal:
     def is_about_length(self) -> bool:
         """Whether the endpoint says that the request is too long, naming perhaps what all is in it."""
         return self.status in (200, 400, 413, 422) and (self.status == 413 or self.says(_TOO_LONG))
+
+    @property
+    def named_limit(self) -> int | None:
+        """How many tokens the endpoint says that the model takes; None when it does not say."""
+        found = _NAMED_LIMIT.search(self.text)
+        return int((found[1] or found[2]).replace(",", "")) if found else None
 
     def says(self, words: Iterable[str]) -> bool:
         """Whether the endpoint used one of these words."""
@@ -123,6 +134,7 @@ def service_error(refusal: Refusal, endpoint: str, model: str, secrets: Iterable
         kind,
         retryable=may_pass,
         retry_after=retry_after(refusal.headers) if may_pass else None,
+        token_limit=refusal.named_limit if kind is FailureKind.TOO_LONG else None,
     )
 
 

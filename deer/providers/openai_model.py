@@ -19,6 +19,7 @@ from deer.providers.openai_dialects import Dialect
 from deer.providers.openai_errors import Refusal, error_in, service_error, unavailable
 from deer.providers.openai_replies import reasoning_field_in, reply_of
 from deer.providers.openai_requests import body_of
+from deer.providers.openai_seals import sealed_in, with_own_seals
 from deer.providers.openai_stream import AnswerReader, Progress
 from deer.providers.openai_usage import with_estimated_usage
 
@@ -102,9 +103,11 @@ class OpenAIModel:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         model = await self._model_name()
+        name = f"{self._endpoint} {model}"  # of who seals thoughts
+        own = request.model_copy(update={"messages": with_own_seals(request.messages, name)})
         while True:
             dialect = self._dialect
-            body = body_of(request, model, dialect) | dialect.settings(self._extra)
+            body = body_of(own, model, dialect) | dialect.settings(self._extra)
             answer = await self._answer(
                 # All goes as the extra body: what the SDK is given by name it walks through to rename, for a third of a
                 # call's computing time, though nothing here needs renaming.
@@ -113,8 +116,9 @@ class OpenAIModel:
             if not isinstance(answer, Refusal):
                 reply = with_estimated_usage(reply_of(answer, self._endpoint), body)
                 self._learn(dialect, dialect.after_answer(request, reply, reasoning_field_in(answer)))
-                return self._priced(understood(reply, request, dialect), model)
-            simpler = dialect.without_refused(answer, request, self._extra)
+                reply = understood(reply, request, dialect).model_copy(update={"sealed": sealed_in(answer, name)})
+                return self._priced(reply, model)
+            simpler = dialect.without_refused(answer, own, self._extra)
             if simpler is None:
                 raise service_error(answer, self._endpoint, model, self._secrets)
             self._learn(dialect, simpler)

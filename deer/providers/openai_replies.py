@@ -110,7 +110,7 @@ def json_of(body: bytes, endpoint: str) -> Mapping[str, Any]:  # Any: what endpo
 
 
 def reply_of(payload: Mapping[str, Any], endpoint: str) -> ChatReply:
-    """The answer in a completion. `usage` has the tokens and one model call, no price.
+    """The answer in a completion. `usage` has the tokens and one model call, no price; what is sealed is left aside.
 
     Raises ServiceError: Malformed and retryable without a usable choice, Unavailable when the endpoint gave up on its
     way, Rejected when a filter held the answer back, also when it had let some of it through.

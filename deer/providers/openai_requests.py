@@ -7,6 +7,7 @@ from typing import Any
 from deer.models import ChatMessage, OutputSchema, RawToolCall, Speaker, ToolSpec
 from deer.ports import ChatRequest
 from deer.providers.openai_dialects import Dialect, OutputDialect, StreamDialect, SystemDialect, ToolDialect
+from deer.providers.openai_seals import unseal
 from deer.providers.plain_text import clean
 from deer.providers.tools_in_words import conversation_in_words
 
@@ -61,7 +62,10 @@ def _message_of(message: ChatMessage, dialect: Dialect) -> Json:
         return {"role": message.speaker.value, "content": content}
     calls = [_call_of(call) for call in message.calls]
     told: Json = {"role": "assistant", "content": content or None, "tool_calls": calls}
-    if message.reasoning and dialect.reasoning_field is not None:
+    sealed = message.sealed if dialect.takes_seals else None
+    unseal(told, sealed, signs_all=dialect.signs_all_calls)
+    holds_it_sealed = sealed is not None and bool(sealed.message)
+    if message.reasoning and dialect.reasoning_field is not None and not holds_it_sealed:
         told[dialect.reasoning_field] = clean(message.reasoning)
     return told
 

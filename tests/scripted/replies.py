@@ -54,7 +54,9 @@ class Failure:
     """An answer that is an error. `hang_s`: seconds without a word before it."""
 
     status: int = 500
-    body: Json | str = field(default_factory=lambda: {"error": {"message": "scripted failure", "type": "server_error"}})
+    body: Json | list[Json] | str = field(
+        default_factory=lambda: {"error": {"message": "scripted failure", "type": "server_error"}}
+    )
     headers: dict[str, str] = field(default_factory=dict)
     hang_s: float = 0.0
 

@@ -1,5 +1,6 @@
 """Several models for a role: one answers in the place of another, and the run says so."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,9 +10,14 @@ from temporalio.testing import WorkflowEnvironment
 from deer.models import Phase
 from deer.ports import PageReader
 from tests.running import Runs, research_worker
-from tests.scripted import REFUSED_KEY, Call, Failure, ScriptedServices
+from tests.scripted import REFUSED_KEY, Call, Failure, ScriptedServices, Stream, ToolCalls
 from tests.scripted.replies import Answer, Script, answer_to
+from tests.scripted.roles import researcher
 
+UNSIGNED = (
+    "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, "
+    "and missing thought_signature may lead to degraded model performance."
+)
 BUSY = Failure(503, headers={"retry-after-ms": "10"})
 
 
@@ -75,6 +81,44 @@ async def test_a_refused_key_is_passed_over_in_the_same_attempt(runs_on_two: Run
         "The model small answered the researcher",
     ]
     assert all("refused the key (HTTP 401)" in notice for notice in status.notices)
+
+
+async def test_a_model_that_takes_over_within_a_step_has_no_signature_of_another(
+    runs_on_two: Runs, scripted: ScriptedServices
+) -> None:
+    """What big sealed goes back to big alone; small wants a signature on every call, and is told that it has none."""
+    signature = "signature of big"
+
+    def script(call: Call) -> Answer:
+        moves = [message for message in call.messages if message["role"] == "assistant"]
+        signs = [made["tool_calls"][0].get("extra_content") for made in moves]
+        usual = researcher(call)
+        assert isinstance(usual, ToolCalls)
+        if call.body["model"] == "big" and not moves:
+            sealed = {"extra_content": {"google": {"thought_signature": signature}}}
+            return Stream(({"tool_calls": [{"index": 0, **usual.calls[0].encoded(), **sealed}]},), "tool_calls")
+        if call.body["model"] == "big":
+            return REFUSED_KEY
+        if not all(signs):
+            return Failure(400, [{"error": {"code": 400, "message": UNSIGNED, "status": "INVALID_ARGUMENT"}}])
+        return usual
+
+    scripted.scripts["researcher"] = script
+    status = await runs_on_two.complete()
+    assert status.phase is Phase.COMPLETED
+    assert asked(scripted, "researcher") == ["big", "big", "small", "small", "big", "small"]
+    by_small = scripted.log.calls("researcher", lambda call: call.body["model"] == "small")
+    assert not any(signature in json.dumps(call.body) for call in by_small)
+    assert all("skip_thought_signature_validator" in json.dumps(call.body) for call in by_small[1:])
+
+
+async def test_an_empty_report_is_written_by_the_next_model(runs_on_two: Runs, scripted: ScriptedServices) -> None:
+    """A report without a body twice is the second model's to write; the findings are not joined instead."""
+    answers_instead(scripted, "reporter", big="# Report")
+    status = await runs_on_two.complete()
+    assert status.phase is Phase.COMPLETED
+    assert asked(scripted, "reporter") == ["big", "big", "small"]
+    assert [notice.split(" in place")[0] for notice in status.notices] == ["The model small answered the reporter"]
 
 
 async def test_only_when_all_models_refuse_a_person_is_needed(runs_on_two: Runs, scripted: ScriptedServices) -> None:

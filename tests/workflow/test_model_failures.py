@@ -1,6 +1,8 @@
 """What models and their endpoints do wrong on the wire, through whole runs."""
 
-from collections.abc import AsyncIterator
+import re
+from base64 import b64decode
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,21 @@ from deer.models import Phase, StepStatus
 from deer.ports import PageReader
 from tests.eventually import eventually
 from tests.running import Run, Runs, research_worker
-from tests.scripted import REFUSED_KEY, Call, Failure, Json, ScriptedServices, Stream, Text, ToolCall, ToolCalls
+from tests.scripted import (
+    REFUSED_KEY,
+    Call,
+    Failure,
+    Json,
+    ScriptedServices,
+    Stream,
+    Text,
+    ToolCall,
+    ToolCalls,
+    call_tool,
+)
 from tests.scripted.canaries import MODEL_KEY
 from tests.scripted.replies import Answer, Script, answer_to
-from tests.scripted.roles import plan_of, research_step, researcher, subject_of
+from tests.scripted.roles import analysis_step, plan_of, research_step, researcher, subject_of
 
 THOUGHT = "secret thought that nobody may read"
 REPORT = "# Report\n\n" + "".join(f"Sentence {n} of the report. " for n in range(60))
@@ -29,8 +42,10 @@ async def own_runs(
 
 
 async def everything_said(run: Run) -> str:
-    """Status, progress and histories of a run, in one text."""
-    seen = [history async for _, history in run.histories()]
+    """Status, progress and histories of a run with all that is packed in them, in one text."""
+    histories = [history async for _, history in run.histories()]
+    packed = [b64decode(data) for history in histories for data in re.findall(r'"data": ?"([^"]+)"', history)]
+    seen = [*histories, *(data.decode("utf-8", "replace") for data in packed)]
     return "\n".join([*seen, (await run.status()).model_dump_json(), (await run.progress()).model_dump_json()])
 
 
@@ -170,6 +185,61 @@ async def test_reasoning_is_sent_back_in_the_loop_and_shown_nowhere(runs: Runs, 
     assert THOUGHT not in scripted.log.text("reporter") + scripted.log.text("analyst")
 
 
+SIGNATURE = "EsignatureOf/thoughts+that=nobody reads"
+SIGNED = {"extra_content": {"google": {"thought_signature": SIGNATURE}}}
+DETAILS = [
+    {"type": "reasoning.text", "text": f"{THOUGHT} at length", "index": 0, "signature": SIGNATURE},
+    {"type": "reasoning.encrypted", "data": "c2VjcmV0", "index": 1, "id": "r1"},
+]
+
+
+def with_signed_calls(usual: Answer) -> Answer:
+    """The usual calls as Gemini streams them: the first one carries a signature."""
+    assert isinstance(usual, ToolCalls)
+    pieces = [{"index": at, **call.encoded(), **(SIGNED if at == 0 else {})} for at, call in enumerate(usual.calls)]
+    return Stream(tuple({"tool_calls": [piece]} for piece in pieces), "tool_calls")
+
+
+def with_details(usual: Answer) -> Answer:
+    """The usual calls as OpenRouter streams them: behind what the model thought, in pieces."""
+    assert isinstance(usual, ToolCalls)
+    begun, ended = {**DETAILS[0], "text": THOUGHT, "signature": None}, {**DETAILS[0], "text": " at length"}
+    thoughts = tuple({"reasoning": "hm", "reasoning_details": [piece]} for piece in (begun, ended, DETAILS[1]))
+    calls = ({"tool_calls": [{"index": at, **call.encoded()}]} for at, call in enumerate(usual.calls))
+    return Stream((*thoughts, *calls), "tool_calls")
+
+
+def is_signed(message: Json) -> bool:
+    """Whether the first call of a message has its signature back."""
+    return bool(message["tool_calls"][0].get("extra_content") == SIGNED["extra_content"])
+
+
+@pytest.mark.parametrize(
+    ("sealing", "is_sealed"),
+    [(with_signed_calls, is_signed), (with_details, lambda message: message.get("reasoning_details") == DETAILS)],
+)
+async def test_sealed_thoughts_go_back_unchanged_and_are_shown_nowhere(
+    runs: Runs, scripted: ScriptedServices, sealing: Callable[[Answer], Answer], is_sealed: Callable[[Json], bool]
+) -> None:
+    """Endpoints that refuse results without what they sealed (Gemini, OpenRouter) have it with every later turn."""
+
+    def insists(call: Call) -> Answer:
+        moves = [message for message in call.messages if message["role"] == "assistant"]
+        if not all(map(is_sealed, moves)):
+            return Failure(400, {"error": {"message": "The thoughts behind the calls are gone"}})
+        return sealing(researcher(call))
+
+    scripted.scripts["researcher"] = insists
+    run = await runs.start(auto_accept=True)
+    status = await run.end()
+    assert status.phase is Phase.COMPLETED
+    assert all(call.was_answered for call in scripted.log.calls("researcher"))
+    assert scripted.log.calls("researcher")[-1].rounds == 2
+    said = await everything_said(run) + scripted.log.text("reporter") + scripted.log.text("analyst")
+    assert THOUGHT not in said
+    assert SIGNATURE not in said
+
+
 async def test_an_endpoint_that_refuses_reasoning_is_asked_without_it(
     own_runs: Runs, scripted: ScriptedServices
 ) -> None:
@@ -196,6 +266,24 @@ async def test_thoughts_in_tags_reach_no_reader(runs: Runs, scripted: ScriptedSe
     assert status.plan
     assert status.plan.steps[0].finding == "It is ten percent."
     assert status.report
+    assert THOUGHT not in await everything_said(run)
+
+
+@pytest.mark.parametrize("thoughts", [f"<think>{THOUGHT}", f"Well.\n<think>\n{THOUGHT} {{}}"])
+async def test_thoughts_that_never_close_reach_no_reader(runs: Runs, scripted: ScriptedServices, thoughts: str) -> None:
+    """A run that fails on them keeps of the planner's reply what is no thought; no other role's are told either."""
+    scripted.scripts["planner"] = thoughts
+    failed = await runs.start("What is the value?")
+    status = await failed.end()
+    assert status.phase is Phase.FAILED
+    assert any(notice.startswith("the planner's last reply") for notice in status.notices)
+    assert THOUGHT not in await everything_said(failed)
+    assert THOUGHT not in scripted.log.text("planner")
+    scripted.scripts["planner"] = [thoughts, plan_of(research_step("subject-a1"), analysis_step(), thought=thoughts)]
+    scripted.scripts["analyst"] = [call_tool("submit_finding", summary=thoughts, claims=[]), "In short: they agree."]
+    scripted.scripts["judge"] = scripted.scripts["reporter"] = scripted.scripts["researcher"] = thoughts
+    run = await runs.start("And the other value?", auto_accept=True, max_rounds=2)
+    assert (await run.end()).phase is Phase.COMPLETED_WITH_GAPS
     assert THOUGHT not in await everything_said(run)
 
 

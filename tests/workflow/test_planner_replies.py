@@ -192,13 +192,23 @@ async def test_never_more_steps_than_allowed(runs: Runs, scripted: ScriptedServi
     status = await run.reach(Phase.AWAITING_REVIEW)
     assert status.plan
     assert len(status.plan.steps) == 3
-    assert any("30 → 3" in notice for notice in status.notices)
+    assert "The plan had 30 steps, of which 3 are allowed; the last ones were cut." in status.notices
     refusal = await run.refusal("review", {"decision": "edit", "plan": {"title": "T", "steps": thirty}})
     assert "steps: 30 steps given, at most 3 allowed" in refusal
     await run.approve()
     status = await run.end()
     assert status.plan
     assert len(status.plan.steps) == 3
+
+
+async def test_a_title_that_is_repeated_to_the_last_is_kept_once(runs: Runs, scripted: ScriptedServices) -> None:
+    """A planner that writes one step twice in three replies has its plan shown, with the step once and a notice."""
+    scripted.scripts["planner"] = plan_of(*(research_step("subject-a1") for _ in range(3)), research_step("subject-b2"))
+    run = await runs.start("What is the value?")
+    status = await run.reach(Phase.AWAITING_REVIEW)
+    assert scripted.log.count("planner") == 3
+    assert [title for title, *_ in steps_of(status)] == ["Look at subject-a1", "Look at subject-b2"]
+    assert status.notices == ("The plan had the step “Look at subject-a1” more than once; it was kept once.",)
 
 
 async def test_a_coordinator_that_writes_the_plan_itself_hands_over(runs: Runs, scripted: ScriptedServices) -> None:
@@ -226,6 +236,39 @@ async def test_a_judges_plan_is_read_like_a_planners(runs: Runs, scripted: Scrip
     assert scripted.log.count("judge") == 1
     assert status.plan
     assert [step.id for step in status.plan.steps] == ["s1", "s2", "s3"]
+
+
+QUOTED = json.dumps({"steps": [research_step("subject-r2")], "thought": "the plan as it was"})
+NO_REVISION = {
+    "a quotation": (f"The findings answer the question. The plan was: {QUOTED}", "neither respond nor revise_plan"),
+    "a fence in prose": (f"Rejected idea:\n```json\n{QUOTED}\n```\nIt is enough.", "neither respond nor revise_plan"),
+    "a draft in thoughts": (f"<think>Perhaps {QUOTED}?</think>\nIt is enough.", "neither respond nor revise_plan"),
+    "the plan that was carried out": (
+        call_tool("revise_plan", steps=[{**research_step("subject-a1"), "id": "s1"}], reason="as it was"),
+        "steps: each of them has begun already",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "complaint"), NO_REVISION.values(), ids=NO_REVISION)
+async def test_a_judge_that_quotes_a_plan_does_not_revise_it(
+    runs: Runs, scripted: ScriptedServices, reply: Any, complaint: str
+) -> None:
+    """A plan among words, or one whose steps have all ended, starts no round: the judge is told, and asked again."""
+    scripted.scripts["judge"] = [reply, call_tool("respond", reason="enough")]
+    status = await runs.complete("What is the value?", max_rounds=2)
+    assert (status.phase, status.round) == (Phase.COMPLETED, 1)
+    _, second = scripted.log.calls("judge")
+    assert complaint in second.text
+
+
+async def test_a_judge_may_say_in_json_that_it_is_enough(runs: Runs, scripted: ScriptedServices) -> None:
+    """A reply that is a plan without steps, as enough is known, ends the research without asking again."""
+    scripted.scripts["judge"] = json.dumps({"has_enough_context": True, "thought": "all is there", "steps": []})
+    status = await runs.complete("What is the value?", max_rounds=2)
+    assert (status.phase, status.round) == (Phase.COMPLETED, 1)
+    assert scripted.log.count("judge") == 1
+    assert any(handoff.reason == "all is there" for handoff in status.handoffs)
 
 
 async def test_a_judge_whose_arguments_are_broken_is_asked_again(runs: Runs, scripted: ScriptedServices) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from deer.context import fitted, tokens_of_request
 from deer.errors import FailureKind, ServiceError
-from deer.models import ChatMessage, RawToolCall, Role, Speaker
+from deer.models import ChatMessage, RawToolCall, Role, SealedThoughts, Speaker
 from deer.ports import ChatRequest
 from deer.prompts.fences import Tag
 from tests.unit.context.conversations import (
@@ -64,6 +64,19 @@ def test_hits_keep_what_names_them() -> None:
     for hit, before in zip(hits, whole, strict=True):
         assert {**hit, "summary": ""} == {**before, "summary": ""}
         assert len(hit["summary"]) < len(before["summary"])
+
+
+def test_what_is_sealed_is_left_out_whole_and_signatures_never() -> None:
+    """The long details of an old turn go, as no part of them would be taken; those of the latest turns stay."""
+    signed = {"extra_content": {"google": {"thought_signature": "E" * 900}}}
+    sealed = SealedThoughts(sealed_by="m", message={"reasoning_details": [{"data": "x" * 5_000}]}, calls=(signed,))
+    turns = [turn(number, [9_000]) for number in (1, 2, 3)]
+    turns = [(move.model_copy(update={"sealed": sealed}), *results) for move, *results in turns]
+    request = request_of(RESEARCHER, Role.RESEARCHER, turns)
+    sent = fitted(request, tokens_of_request(request) * 7 // 10)
+    kept = [message.sealed for message in sent.messages if message.sealed]
+    assert [seal.message == sealed.message for seal in kept] == [False, True, True]
+    assert [seal.calls for seal in kept] == [(signed,)] * 3
 
 
 def test_one_turn_of_many_pages_is_shortened_evenly() -> None:

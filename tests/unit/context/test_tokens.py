@@ -3,7 +3,7 @@
 import pytest
 
 from deer.context import DEFAULT_TOKEN_LIMIT, answer_room, known_token_limit, safe_tokens, tokens_of_request
-from deer.models import ChatMessage, RawToolCall, Role, Speaker
+from deer.models import ChatMessage, RawToolCall, Role, SealedThoughts, Speaker
 from deer.ports import ChatRequest
 from deer.prompts import output_for, tools_for
 from tests.unit.context.counted import COUNTED
@@ -29,11 +29,14 @@ def test_a_request_counts_whatever_it_says() -> None:
     bare = ChatRequest(role=Role.PLANNER, brief=planner("en-US"), messages=(hello,))
     call = RawToolCall(id="c1", name="web_search", arguments='{"query": "heat pumps"}')
     talk = (hello, ChatMessage(speaker=Speaker.ASSISTANT, calls=(call,)))
+    sealed = SealedThoughts(sealed_by="m", message={}, calls=({"extra_content": "E" * 30},))
+    sealed_talk = (hello, talk[1].model_copy(update={"sealed": sealed}))
     sizes = [
         tokens_of_request(bare.model_copy(update=more))
         for more in (
             {},
             {"messages": talk},
+            {"messages": sealed_talk},
             {"output": output_for(planner("en-US"))},
             {"tools": tools_for(step_brief("en-US", Role.RESEARCHER))},
         )

@@ -125,6 +125,23 @@ def test_numbers_that_steps_give_themselves_are_what_they_depend_on() -> None:
     assert [one.depends_on for one in parse_plan(named, RULES).steps] == [None, (1,)]
 
 
+@pytest.mark.parametrize("field", ["step", "number", "index", "step_number", "step_id", "position", "id"])
+def test_a_number_that_is_nobodys_id_says_where_a_step_stands(field: str) -> None:
+    """In a revised plan too steps may be numbered: the number is no id, whatever it is called; an id still is."""
+    revised = plan(step("A", **{field: "s2"}), step("B", **{field: 2}), step("C", **{field: "step 3"}, depends_on=[2]))
+    assert [(one.id, one.depends_on) for one in parse_plan(revised, SHOWN).steps] == [
+        ("s2", None),
+        (None, None),
+        (None, (2,)),
+    ]
+
+
+def test_a_title_under_the_name_step_is_no_id() -> None:
+    """`step` with words is a step's title, also where a plan was shown."""
+    [new] = parse_plan({"title": "T", "steps": [{"step": "Look at the costs"}]}, SHOWN).steps
+    assert (new.id, new.title) == (None, "Look at the costs")
+
+
 def test_integers_are_positions_where_a_plan_was_shown() -> None:
     """Beside ids that exist an integer is always a position, and an id that does not exist is refused."""
     draft = parse_plan(plan(step("B", id="s2"), step("C", depends_on=[1, "s1"])), SHOWN)

@@ -117,7 +117,33 @@ def test_excess_steps_are_cut_only_when_asking_again_is_over() -> None:
     draft = parse_plan(plan(*steps), LAST)
     assert [s.title for s in draft.steps] == ["S0", "S1", "S2", "S3", "S4"]
     assert draft.steps[1].depends_on == ()
-    assert draft.notices == ("8 → 5",)
+    assert [(change.kind, change.values) for change in draft.changes] == [
+        ("steps_cut", {"count": 8, "allowed": 5}),
+        ("wait_dropped", {"title": "S1"}),
+    ]
+
+
+def test_a_repeated_step_is_dropped_only_when_asking_again_is_over() -> None:
+    """The first of the steps with one title stays for all of them; whoever waits for the others waits for it."""
+    steps = [step("A"), step("B"), step("a"), step("Sum", depends_on=[3, 2, "B"]), step("A")]
+    with pytest.raises(InvalidInput, match=r"steps\.2\.title: 'a' stands there twice"):
+        parse_plan(plan(*steps), RULES)
+    draft = parse_plan(plan(*steps), LAST)
+    assert [(s.title, s.depends_on) for s in draft.steps] == [("A", None), ("B", None), ("Sum", (1, 2, 2))]
+    assert [(change.kind, change.values["title"]) for change in draft.changes] == [
+        ("step_repeated", "a"),
+        ("step_repeated", "A"),
+    ]
+
+
+def test_a_repetition_takes_no_room_and_leaves_its_id_to_the_first() -> None:
+    """Steps are cut by what is left without repetitions, and a shown id of a repetition means the step that stays."""
+    last = SHOWN.model_copy(update={"max_steps": 2, "excess_is_cut": True})
+    steps = [step("A"), step("A", id="s2"), step("Sum", depends_on=["s2", "s1"])]
+    draft = parse_plan(plan(*steps), last)
+    assert [s.title for s in draft.steps] == ["A", "Sum"]
+    assert draft.steps[1].depends_on == (1, "s1")
+    assert [change.kind for change in draft.changes] == ["step_repeated"]
 
 
 def test_errors_stay_short() -> None:

@@ -16,15 +16,26 @@ BRIEF = step_brief("en-US", Role.RESEARCHER, findings=(), background=())
 class Endpoint:
     """A model that takes so many tokens and refuses longer requests; it remembers the sizes."""
 
-    def __init__(self, takes: int) -> None:
+    def __init__(self, takes: int, *, names: int | None = None) -> None:
         self.sizes: list[int] = []
-        self._takes = takes
+        self.takes = takes
+        self._names = names
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         self.sizes.append(tokens_of_request(request))
-        if self.sizes[-1] > self._takes:
-            raise ServiceError("too long", FailureKind.TOO_LONG)
+        if self.sizes[-1] > self.takes:
+            raise ServiceError("too long", FailureKind.TOO_LONG, token_limit=self._names)
         return ChatReply(content="Yes.")
+
+
+class Clock:
+    """A clock that a test sets, in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def long_request(pages: int) -> ChatRequest:
@@ -51,6 +62,41 @@ async def test_what_was_refused_is_asked_once_more_and_remembered() -> None:
     await model.complete(long_request(11))
     assert shorter < endpoint.sizes[2] <= refused // 2
     assert len(endpoint.sizes) == 3
+
+
+async def test_a_limit_that_a_refusal_names_is_kept_to() -> None:
+    """The request goes out once more with what the limit leaves to it, and so do later ones."""
+    endpoint = Endpoint(takes=20_000, names=20_000)
+    model = FittedModel(endpoint, 128_000)
+    await model.complete(long_request(10))
+    await model.complete(long_request(11))
+    refused, *later = endpoint.sizes
+    assert refused > 20_000
+    assert [10_000 < size <= 15_000 for size in later] == [True, True]
+
+
+@pytest.mark.parametrize("named", [1, 1_000_000])
+async def test_a_limit_that_cannot_be_meant_is_passed_over(named: int) -> None:
+    """A number that what was refused keeps to, or that leaves no room for the question, is not what it takes."""
+    endpoint = Endpoint(takes=20_000, names=named)
+    await FittedModel(endpoint, 128_000).complete(long_request(10))
+    refused, shorter = endpoint.sizes
+    assert shorter <= refused // 4
+
+
+async def test_after_an_hour_longer_requests_are_tried_again() -> None:
+    """An endpoint that takes more than it did is not told in half the words for the whole life of the process."""
+    endpoint, clock = Endpoint(takes=20_000), Clock()
+    model = FittedModel(endpoint, 128_000, clock=clock)
+    await model.complete(long_request(10))
+    endpoint.takes = 100_000
+    clock.now = 3_599.0
+    await model.complete(long_request(10))
+    clock.now = 3_600.0
+    await model.complete(long_request(10))
+    refused, _, within_the_hour, after_it = endpoint.sizes
+    assert within_the_hour <= refused // 2
+    assert after_it == refused
 
 
 async def test_what_was_learnt_never_forbids_what_must_be_said() -> None:

@@ -161,3 +161,20 @@ def test_a_key_that_cannot_be_sent_is_refused_at_once() -> None:
     with pytest.raises(SettingsError, match="printable ASCII") as caught:
         OpenAIModel("m", None, "sk-ключ", timedelta(seconds=1))
     assert "ключ" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [
+        ("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", 8192),
+        ("maximum context length is 128,000 tokens. However, your messages resulted in 130,001 tokens", 128_000),
+        ("request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it", 4096),
+        ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
+        ("Please reduce the length of the messages.", None),
+    ],
+)
+async def test_a_refusal_for_length_tells_the_limit_that_it_names(said: str, limit: int | None) -> None:
+    """The tokens that the model takes are read from the endpoint's sentence, not those that were sent."""
+    error = await failure_of(refusal(400, said))
+    assert (error.kind, error.token_limit) == (FailureKind.TOO_LONG, limit)

@@ -6,8 +6,10 @@ import pytest
 
 from deer.errors import FailureKind, ServiceError
 from deer.models import ChatMessage, ChatReply, CoordinatorBrief, Role, Speaker
-from deer.ports import ChatRequest
-from deer.providers.routing import FallbackModels, RoleModels
+from deer.ports import ChatModel, ChatRequest
+from deer.providers.openai_model import LONGEST_ANSWER
+from deer.providers.routing import PASSED_ON_WITHIN, FallbackModels, RoleModels
+from workflows.policies import MODEL
 
 BRIEF = CoordinatorBrief(question="q", locale="en-US", today=date(2026, 1, 2), locale_is_fixed=False)
 
@@ -62,6 +64,71 @@ class Failing:
         raise self._error
 
 
+class Empty:
+    """A model that gives nothing but a heading, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self.asked += 1
+        return ChatReply(content="# Report\n")
+
+
+class Turning:
+    """A model that is one for so many turns, and another one from then on."""
+
+    def __init__(self, first: ChatModel, then: ChatModel, turns: int) -> None:
+        self._first = first
+        self._then = then
+        self._left = turns
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self._left -= 1
+        return await (self._first if self._left >= 0 else self._then).complete(request)
+
+
+class Clock:
+    """A clock that a test sets, in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Slow:
+    """A model that takes so many seconds before it fails."""
+
+    def __init__(self, model: Failing, clock: Clock, seconds: float) -> None:
+        self._model = model
+        self._clock = clock
+        self._seconds = seconds
+
+    @property
+    def asked(self) -> int:
+        """How often it was asked."""
+        return self._model.asked
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self._clock.now += self._seconds
+        return await self._model.complete(request)
+
+
+def unreadable() -> Failing:
+    """A model whose answers cannot be read, which is worth three attempts."""
+    return Failing(FailureKind.MALFORMED, retryable=True, max_attempts=3)
+
+
+async def attempts_until_final(models: FallbackModels) -> int:
+    """How many attempts a call has that no model answers."""
+    for attempt in range(1, 9):
+        if not (await refusal(models, attempt)).retryable:
+            return attempt
+    raise AssertionError("the last attempt is to be tried again")
+
+
 def call(attempt: int = 1) -> ChatRequest:
     """An attempt, of eight, at a call."""
     hello = ChatMessage(speaker=Speaker.USER, content="Hello")
@@ -96,28 +163,110 @@ async def test_attempts_are_shared_out_in_order(count: int, shares: str) -> None
     for attempt, expected in enumerate(shares, 1):
         models = [Failing(FailureKind.UNAVAILABLE, retryable=True) for _ in range(count)]
         failure = await refusal(FallbackModels([(f"m{at}", model) for at, model in enumerate(models)]), attempt)
-        assert failure.retryable
+        assert failure.retryable == (attempt < 8)
         assert [at for at, model in enumerate(models) if model.asked] == [int(expected)]
         assert ("m0: no answer in its share of the attempts" in str(failure)) == (expected != "0")
 
 
 async def test_a_failure_that_is_worth_few_attempts_is_passed_over_after_them() -> None:
     """Answers that cannot be read are paid for: after three of them the next model is asked, within the attempt."""
-    unreadable = Failing(FailureKind.MALFORMED, retryable=True, max_attempts=3)
-    models = FallbackModels([("big", unreadable), ("small", Named("small"))])
+    models = FallbackModels([("big", unreadable()), ("small", Named("small"))])
     for attempt in (1, 2):
         failure = await refusal(models, attempt)
         assert failure.retryable
         assert failure.max_attempts is None
     assert (await models.complete(call(3))).content == "small as planner"
-    assert not (await refusal(FallbackModels([("big", unreadable), ("small", unreadable)]), 3)).retryable
-    assert (await refusal(FallbackModels([("big", Named("big")), ("small", unreadable)]), 6)).retryable
+
+
+async def test_each_model_has_the_attempts_that_its_failure_is_worth() -> None:
+    """The second has its three after those of the first, and neither a fourth: the call ends with the fifth attempt."""
+    big, small = unreadable(), unreadable()
+    assert await attempts_until_final(FallbackModels([("big", big), ("small", small)])) == 5
+    assert (big.asked, small.asked) == (3, 3)
+
+
+async def test_a_model_that_was_passed_on_to_is_not_given_up_for_attempts_of_another() -> None:
+    """Who answers unreadably in the third attempt, and was not asked before, is asked again in the fourth."""
+    busy, small = Failing(FailureKind.UNAVAILABLE, retryable=True), unreadable()
+    big = Turning(busy, Failing(FailureKind.KEY_REFUSED), turns=2)
+    models = FallbackModels([("big", big), ("small", small)])
+    assert [(await refusal(models, attempt)).retryable for attempt in (1, 2, 3, 4)] == [True] * 4
+    assert small.asked == 2
+    assert (await refusal(models, 5)).kind is FailureKind.KEY_REFUSED
+
+
+async def test_who_is_given_up_is_asked_no_more_when_the_next_one_refuses() -> None:
+    """Three unreadable answers are all that is paid for, whatever becomes of the other model."""
+    big = unreadable()
+    away = Turning(Failing(FailureKind.UNAVAILABLE, retryable=True), Failing(FailureKind.REJECTED), turns=3)
+    assert await attempts_until_final(FallbackModels([("big", big), ("small", away)])) == 6
+    assert big.asked == 3
+
+
+async def test_calls_beside_each_other_do_not_share_their_failures() -> None:
+    """What one call has given up another one asks."""
+    models = FallbackModels([("big", Turning(unreadable(), Named("big"), turns=3)), ("small", Named("small"))])
+    for attempt in (1, 2):
+        await refusal(models, attempt)
+    assert (await models.complete(call(3))).content == "small as planner"
+    assert (await models.complete(call(1).model_copy(update={"call": "another"}))).content == "big as planner"
+
+
+@pytest.mark.parametrize(("seconds", "asked"), [(0, 1), (29, 1), (30, 0)])
+async def test_an_attempt_that_has_taken_long_asks_no_further_model(seconds: int, asked: int) -> None:
+    """After a slow refusal the next model is asked in the next attempt: two long answers would outlast one attempt."""
+    clock = Clock()
+    small = Failing(FailureKind.UNAVAILABLE, retryable=True)
+    big = Slow(Failing(FailureKind.REJECTED), clock, seconds)
+    models = FallbackModels([("big", big), ("small", small)], clock=clock)
+    assert (await refusal(models, 1)).retryable
+    assert small.asked == asked
+    await refusal(models, 2)
+    assert (big.asked, small.asked) == (1, asked + 1)
+
+
+def test_an_attempt_is_long_enough_for_the_answer_after_a_refusal() -> None:
+    """The flow gives an attempt more time than passing on and the longest answer take together."""
+    limit = MODEL["start_to_close_timeout"]
+    assert limit is not None
+    assert limit > PASSED_ON_WITHIN + LONGEST_ANSWER
+
+
+async def test_a_slow_refusal_of_the_last_model_ends_the_call() -> None:
+    """When nobody is left there is nothing to wait for."""
+    clock = Clock()
+    models = [(name, Slow(Failing(FailureKind.REJECTED), clock, 20)) for name in ("big", "small")]
+    assert not (await refusal(FallbackModels(models, clock=clock), 1)).retryable
+
+
+async def test_a_reply_that_says_nothing_is_asked_for_once_more_and_then_of_the_next_model() -> None:
+    """A heading alone is no report: the first model has two attempts, and the next one answers in the second."""
+    big = Empty()
+    models = FallbackModels([("big", big), ("small", Named("small"))])
+    assert "it wrote nothing" in str(await refusal(models, 1))
+    reply = await models.complete(call(2))
+    assert (reply.content, big.asked) == ("small as planner", 2)
+    assert reply.notices == ("The model small answered the planner in place of another one (big: it wrote nothing).",)
+
+
+@pytest.mark.parametrize("kind", [FailureKind.REJECTED, FailureKind.KEY_REFUSED])
+async def test_an_empty_reply_is_handed_over_when_no_other_is_to_be_had(kind: FailureKind) -> None:
+    """What a role makes of nothing it can make then, rather than that the run fails or waits for a person."""
+    models = FallbackModels([("big", Empty()), ("small", Failing(kind))])
+    await refusal(models, 1)
+    assert (await models.complete(call(2))).content == "# Report\n"
+
+
+async def test_an_empty_reply_may_be_an_answer() -> None:
+    """Where a request says so, and where there is one model only, it is handed over at once."""
+    models = FallbackModels([("big", Empty()), ("small", Named("small"))])
+    assert (await models.complete(call().model_copy(update={"may_be_empty": True}))).content == "# Report\n"
+    assert (await FallbackModels([("big", Empty())]).complete(call())).content == "# Report\n"
 
 
 async def test_a_model_alone_fails_in_its_own_words() -> None:
     """Without a fallback the failure is the model's own, with all that it asks for."""
-    unreadable = Failing(FailureKind.MALFORMED, retryable=True, max_attempts=3)
-    failure = await refusal(FallbackModels([("big", unreadable)]), 5)
+    failure = await refusal(FallbackModels([("big", unreadable())]), 5)
     assert (str(failure), failure.max_attempts) == ("failed as Malformed", 3)
 
 
@@ -135,7 +284,7 @@ async def test_a_refusing_fallback_does_not_end_what_the_first_may_still_answer(
     busy = Failing(FailureKind.UNAVAILABLE, retryable=True)
     failure = await refusal(FallbackModels([("big", busy), ("small", Failing(FailureKind.KEY_REFUSED))]), 6)
     assert failure.retryable
-    assert "small: failed as KeyRefused; big: failed as Unavailable" in str(failure)
+    assert "big: failed as Unavailable; small: failed as KeyRefused" in str(failure)
 
 
 async def test_when_all_refuse_a_person_reads_every_reason() -> None:
