@@ -244,6 +244,14 @@ def cancel(run_id: o.RunId, as_json: o.Json = False) -> None:
 
 
 @app.command()
+def prune(older_than: o.OlderThan, dry_run: o.DryRun = False, as_json: o.Json = False) -> None:
+    """Remove from the store what runs left that ended long ago."""
+    from deer.cli import pruning
+
+    _end_with(pruning.prune_store(older_than, dry_run=dry_run, as_json=as_json))
+
+
+@app.command()
 def server(port: o.Port = None, as_json: o.Json = False) -> None:
     """Run the embedded Temporal server alone, until it is stopped."""
     from deer.cli.serving import run_server
