@@ -154,6 +154,10 @@ AnswerText = Annotated[
     str, typer.Argument(metavar="TEXT", help="The answer to the run's question.", show_default=False)
 ]
 Format = Annotated[str, typer.Option("--format", metavar="md|json", help="How to write it.")]
+OlderThan = Annotated[
+    str, typer.Option("--older-than", metavar="TIME", help="How long ago: 12h, 30d; an hour at least.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")]
 Port = Annotated[
     int | None,
     typer.Option("--port", metavar="N", help="Port to listen on; a free one unless said.", show_default=False),

@@ -16,7 +16,7 @@ from deer.cli.logs import logged_to, not_logged
 from deer.config import Settings
 from deer.devserver import ServerHold, hold_server, recorded_server
 from deer.errors import NoServer
-from deer.ports import TextStore
+from deer.ports import PrunableStore
 from deer.temporal import RESEARCH_QUEUE, connect, has_poller, keep_closed_runs
 
 Work = Callable[[Settings, Client, asyncio.Event], Coroutine[Any, Any, None]]  # coroutines take nothing
@@ -39,7 +39,7 @@ class Session:
     """
 
     client: Client
-    store: TextStore
+    store: PrunableStore
     embedded: bool
     ui_address: str | None
     has_worker: bool = True
@@ -83,7 +83,7 @@ async def open_session(
     else:
         with not_logged():
             store = _store(settings)
-            client = await connect(settings)
+            client = await connect(settings, store=store)
             if requires_worker:
                 await _require_worker(client)
             yield Session(client, store, embedded=False, ui_address=None)
@@ -104,7 +104,7 @@ async def _embedded_session(settings: Settings, work: Work | None) -> AsyncItera
     hold = await hold_server(settings.data_dir)
     try:
         with logged_to(settings.data_dir / "worker.log"):
-            client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
+            client = await connect(settings, hold.address, store=store, patience=SERVER_PATIENCE)
             await keep_closed_runs(client, KEEP_CLOSED_RUNS)
             record = recorded_server(settings.data_dir)
             other_worker = record is not None and record.has_worker
@@ -174,7 +174,7 @@ def _no_worker(client: Client) -> NoServer:
     return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: {CALL_WORKER}")
 
 
-def _store(settings: Settings) -> TextStore:
+def _store(settings: Settings) -> PrunableStore:
     from worker import open_store
 
     return open_store(settings)

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from deer.config.endpoints import TEMPORAL_METADATA_PREFIX, TEMPORAL_VARIABLES
+from deer.config.endpoints import AWS_VARIABLES, TEMPORAL_METADATA_PREFIX, TEMPORAL_VARIABLES
 
 OWN_PREFIX = "DEER_"
 
@@ -127,6 +127,7 @@ def _is_known(variable: str) -> bool:
     return (
         variable in VARIABLES
         or variable in _PASSED_BY_MAKE
+        or variable in AWS_VARIABLES
         or variable in TEMPORAL_VARIABLES
         or variable.startswith(TEMPORAL_METADATA_PREFIX)
     )

@@ -1,5 +1,7 @@
 """The settings of the program, typed and frozen, and what follows from them."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +26,7 @@ from deer.errors import SettingsError
 from deer.models import Role
 
 NO_MODEL_NOTICE = "No language model is set: answers are sentences picked from the sources, word for word."
+_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^?#@]*)?")
 MODELS_RULE = "the name of a model, a table, or several of them in order of fallback"
 EXAMPLE_CORPUS_NOTICE = "No search is set either: only the example articles that come with the program are searched."
 
@@ -133,7 +136,11 @@ class Settings(BaseSettings):
     """Which version a worker is; a digest of its code unless said."""
 
     data_dir: Annotated[Path, Field(description="a directory")] = Path(".deer")
-    store: Annotated[str | None, Field(description="a directory that workers and starter share")] = None
+    store: Annotated[
+        str | None, Field(description="a directory that workers and starter share, or s3://bucket/prefix")
+    ] = None
+    aws: Mapping[str, SecretStr] = Field(default_factory=dict)
+    """The AWS_* variables that were set, for a store in S3."""
     env: Annotated[Deployment, Field(description=f"one of: {_names(Deployment)}")] = Deployment.DEVELOPMENT
     require: Annotated[
         frozenset[Literal["chromium", "temporal"]],
@@ -160,9 +167,9 @@ class Settings(BaseSettings):
 
     @field_validator("store")
     @classmethod
-    def _is_a_directory(cls, store: str | None) -> str | None:
-        if store is not None and "://" in store:
-            raise ValueError("only directories are supported by this version")
+    def _is_a_directory_or_bucket(cls, store: str | None) -> str | None:
+        if store is not None and "://" in store and not _BUCKET.fullmatch(store):
+            raise ValueError("neither a directory nor s3://bucket/prefix")
         return store
 
     @model_validator(mode="after")
@@ -257,12 +264,16 @@ class Settings(BaseSettings):
             if any(self._completed(model).api_key is None for model in models)
         )
 
-    def store_location(self, embedded: bool) -> Path:
-        """The directory of the TextStore. Raises SettingsError outside embedded mode when DEER_STORE is not set."""
+    def store_location(self, embedded: bool) -> str:
+        """Where the TextStore is: a directory, or `s3://bucket/prefix`.
+
+        Raises SettingsError outside embedded mode when DEER_STORE is not set.
+        """
         if self.store is not None:
-            return Path(self.store)
+            return self.store
         if embedded:
-            return self.data_dir / "store"
+            return str(self.data_dir / "store")
         raise SettingsError(
-            "DEER_STORE is not set: outside embedded mode name a directory that workers and starter share"
+            "DEER_STORE is not set: outside embedded mode name a directory that workers and starter share, "
+            "or s3://bucket/prefix"
         )

@@ -131,7 +131,7 @@ class TestPlaces:
         """Relative directories are taken from where the files are."""
         settings = load_settings({"DEER_DATA_DIR": "data", "DEER_STORE": "texts"}, tmp_path)
         assert settings.data_dir == tmp_path / "data"
-        assert settings.store_location(embedded=False) == tmp_path / "texts"
+        assert settings.store_location(embedded=False) == str(tmp_path / "texts")
 
     def test_settings_cannot_be_changed(self, tmp_path: Path) -> None:
         """Settings are read once: assigning to one fails."""
