@@ -75,6 +75,15 @@ class Lane:
 
     async def crash_at(self, point: CrashPoint) -> Crash:
         """Kill the worker of a run at a point, start another and let the run end."""
+        try:
+            if not self._worker.is_alive:
+                self._worker.start()
+                await self._worker.until_ready()
+            return await self._crash_at(point)
+        except AssertionError as error:  # something did not come about: told like any other breach, and the next tried
+            return Crash(point, 0, 0, (str(error),))
+
+    async def _crash_at(self, point: CrashPoint) -> Crash:
         self._begin()
         gate = self._gate(point) if point.moment is Moment.ARRIVED else None
         if point.moment is Moment.ANSWERED:
@@ -85,18 +94,14 @@ class Lane:
             recorded = set(await recorded_boundaries(run))
             restarted_at = time.monotonic()
             self._worker.start()
-            breaches = []
-            try:
-                await self._worker.until_ready()
-                await self._require_end(run)
-                if await _report_of(run) != self._undisturbed:
-                    breaches.append("another report than the run left alone")
-            except AssertionError as error:
-                breaches.append(str(error))
+            await self._worker.until_ready()
+            await self._require_end(run)
             again = Counter(boundary_of(call) for call in self._services.log.calls() if call.started > restarted_at)
-            breaches += [f"{name} was recorded and made again" for name in again if name in recorded]
+            breaches = [f"{name} was recorded and made again" for name in again if name in recorded]
             breaches += [f"{name} was made {times} times afterwards" for name, times in again.items() if times > 1]
             breaches += [f"{name} was made {times} times before" for name, times in arrived.items() if times > 1]
+            if await _report_of(run) != self._undisturbed:
+                breaches.append("another report than the run left alone")
             return Crash(
                 point,
                 in_flight=len(arrived.keys() - recorded),
@@ -128,8 +133,11 @@ class Lane:
         if gate is not None:
             await eventually(lambda: bool(gate.caught), str(point), REACHED_WITHIN_S)
         elif point.moment is Moment.RECORDED:
-            async with asyncio.timeout(REACHED_WITHIN_S):
-                await until_recorded(self._client, run.id, point.boundary)
+            recorded = asyncio.ensure_future(until_recorded(self._client, run.id, point.boundary))
+            done, _ = await asyncio.wait([recorded], timeout=REACHED_WITHIN_S)
+            recorded.cancel()
+            assert done, f"{point} did not come about within {REACHED_WITHIN_S:g} s"
+            await recorded
         else:
             await eventually(lambda: self._services.after_answer is None, str(point), REACHED_WITHIN_S)
         self._worker.kill()

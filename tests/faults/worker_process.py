@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, Self
 
-from tests.eventually import eventually
+from tests.eventually import Shortfall, eventually
 from tests.scripted import ScriptedServices
 from tests.source import ROOT
 
 FOREIGN_SETTINGS = ("OPENAI", "TAVILY", "TEMPORAL", "DEER", "BASIC_", "REASONING_", "ROLE_", "SEARCH_", "MCP_", "MAX_")
 
 READY = "worker ready"
+LAST_WORDS_CHARS = 500
 START_S = 60
 """A worker is up in two seconds, and in half a minute where five programs share a core."""
 
@@ -91,14 +92,23 @@ class WorkerProcess:
 
     async def until_ready(self) -> float:
         """Wait until the worker started last takes work; seconds of the monotonic clock when it was seen to."""
-        await eventually(lambda: READY in self.log[self._log_before :], "a worker that is ready", START_S)
+        await eventually(self._is_ready, "a worker that is ready", START_S)
         return time.monotonic()
+
+    def _is_ready(self) -> bool | Shortfall:
+        said = self.log[self._log_before :]
+        return READY in said or Shortfall(f"it said {said[-LAST_WORDS_CHARS:] or 'nothing'}")
 
     @property
     def pid(self) -> int:
         """The process started last."""
         assert self._process is not None, "no worker was started"
         return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process started last still runs."""
+        return self._process is not None and self._process.poll() is None
 
     def freeze(self) -> None:
         """Let it take what it is handed and do nothing with it, as in the moment before its death."""
