@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -37,6 +38,20 @@ EAGER_ACTIVITIES = 8
 
 SEARCH_TIMEOUT = timedelta(seconds=60)
 PAGE_TIMEOUT = timedelta(seconds=30)
+
+
+_LOADED_AHEAD = (
+    "temporalio.worker",
+    "workflows.research",
+    "activities.llm",
+    "activities.pages",
+    "activities.reports",
+    "activities.runs",
+    "activities.search",
+    "deer.providers.documents",
+    "deer.providers.pages",
+    "deer.providers.tavily",
+)
 
 
 class _Closable(Protocol):
@@ -75,6 +90,13 @@ async def register_documents(settings: Settings, folder: Path) -> "Registered":
     from deer.providers.documents import register_folder
 
     return await register_folder(open_store(settings), folder)
+
+
+def load_worker(settings: Settings) -> None:
+    """Import what a worker of these settings needs: a second's work, which a thread can do while a server starts."""
+    model = "extractive" if services_of_worker(settings).model == "extractive" else "openai_model"
+    for module in (f"deer.providers.{model}", *_LOADED_AHEAD):
+        import_module(module)
 
 
 async def run_worker(

@@ -12,14 +12,12 @@ with workflow.unsafe.imports_passed_through():
     from activities.runs import RunActivities
     from activities.search import SearchActivities
     from deer import flow
-    from deer.errors import FailureKind, ServiceError
+    from deer.errors import ServiceError
     from deer.models import (
         CancelRunRequest,
         ClarifyingQuestion,
         CoordinateRequest,
         DeadlinePolicy,
-        FinishReportRequest,
-        JoinRequest,
         JudgeRequest,
         Kind,
         Phase,
@@ -27,8 +25,6 @@ with workflow.unsafe.imports_passed_through():
         PlanRequest,
         RecallRequest,
         RejectedReply,
-        ReportRequest,
-        ReportStyle,
         Role,
         RunOutcome,
         SearchRequest,
@@ -36,27 +32,24 @@ with workflow.unsafe.imports_passed_through():
         StepRequest,
         StepStatus,
         StepType,
-        StoredText,
         preview_of,
         shown,
     )
     from deer.models import Step as PlannedStep
     from workflows import policies
     from workflows.calling import MAX_SUMMARY_CHARS
-    from workflows.open_run import OpenRun, RunFailed
+    from workflows.open_run import RunFailed
+    from workflows.reporting import ReportingRun
     from workflows.step import Step
 
 MAX_REASKS = 2
 """How often a plan that breaks a rule is asked for again."""
 
-MAX_CONTINUATIONS = 3
-"""How often a report that the output limit cut is gone on with."""
-
 MAX_BACKGROUND_QUERY_CHARS = 400
 
 
 @workflow.defn(name="Research")
-class Research(OpenRun):
+class Research(ReportingRun):
     """One run of deep research. Its id is the run's id; its history is all there is to know of it."""
 
     @workflow.init
@@ -65,7 +58,6 @@ class Research(OpenRun):
     ) -> None:  # parsed by hand: a malformed request must end the run, not stall it
         """State that message handlers need, which may run before `run`."""
         super().__init__(request, state)
-        self._draft: StoredText = ""
         self._team: list[asyncio.Task[None]] = []
         self._cancel_reason = "cancelled by a person"
 
@@ -294,6 +286,7 @@ class Research(OpenRun):
                 id=f"{self._state.id}/{step.id}/{self._state.steps[step.id].attempt}",
                 static_summary=f"{brief.role} {step.id}: {step.title}"[:MAX_SUMMARY_CHARS],
                 execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
+                task_timeout=policies.STEP_TASK_TIMEOUT,
             )
             self._children[step.id] = child
             await self._catch_up(step.id, lease)
@@ -342,57 +335,3 @@ class Research(OpenRun):
             self._state.has_gaps = True
             self._notice("replan_failed", reason=rejected[-1].error)
         return None
-
-    async def _report(self) -> None:
-        """Have the report written; findings that were paid for are joined when no model can write it."""
-        self._state.hand_to_reporter(workflow.now())
-        self._enter(Phase.REPORTING)
-        if self._request.report_style is ReportStyle.PLAIN:
-            await self._join_findings()
-            return
-        try:
-            await self._write_report()
-        except ServiceError as error:
-            self._state.has_gaps = True
-            self._notice("joined_without_model", reason=error)
-            await self._join_findings()
-
-    async def _write_report(self) -> None:
-        reason = f"{MAX_CONTINUATIONS} continuations did not end it"
-        for _ in range(1 + MAX_CONTINUATIONS):
-            if (spent := flow.why_no_report(self._state)) is not None:
-                reason = spent
-                break
-            brief = flow.reporter_brief(self._state, workflow.now().date(), self._draft)
-            reply = await self._call(
-                ModelActivities.write_report, ReportRequest(brief=brief), policies.MODEL, "reporter"
-            )
-            self._state.spend(reply.usage, Role.REPORTER)
-            self._draft = reply.text
-            if not reply.was_cut:
-                return
-        if not self._draft:
-            raise ServiceError(reason, FailureKind.REJECTED)
-        self._state.has_gaps = True
-        self._notice("report_incomplete", reason=reason)
-
-    async def _join_findings(self) -> None:
-        request = JoinRequest(
-            title=self._state.title(), findings=flow.finding_briefs(self._state), locale=self._state.locale
-        )
-        joined = await self._keep(ReportActivities.join_findings, request, "join the findings")
-        self._draft = joined.text
-
-    async def _check_citations(self) -> None:
-        """Let only citations stand that resolve to sources of this run, and number them."""
-        self._enter(Phase.CHECKING)
-        request = FinishReportRequest(
-            text=self._draft,
-            sources=self._state.sources.without_texts(),
-            locale=self._state.locale,
-            title=self._state.title(),
-            notes=flow.report_notes(self._state),
-            appendix=flow.spending_section(self._state),
-        )
-        finished = await self._keep(ReportActivities.finish_report, request, "check the citations")
-        self._state.take_report(workflow.now(), finished)

@@ -101,13 +101,16 @@ async def _require_worker(client: Client) -> None:
 @asynccontextmanager
 async def _embedded_session(settings: Settings, work: Work | None) -> AsyncIterator[Session]:
     store = _store(settings)
+    if work is _research_work and not _is_worked_for(settings):
+        from worker import load_worker
+
+        asyncio.get_running_loop().run_in_executor(None, load_worker, settings)  # while the server starts
     hold = await hold_server(settings.data_dir)
     try:
         with logged_to(settings.data_dir / "worker.log"):
             client = await connect(settings, hold.address, store=store, patience=SERVER_PATIENCE)
             await keep_closed_runs(client, KEEP_CLOSED_RUNS)
-            record = recorded_server(settings.data_dir)
-            other_worker = record is not None and record.has_worker
+            other_worker = _is_worked_for(settings)
             session = Session(
                 client,
                 store,
@@ -121,6 +124,12 @@ async def _embedded_session(settings: Settings, work: Work | None) -> AsyncItera
                 yield session
     finally:
         hold.release()
+
+
+def _is_worked_for(settings: Settings) -> bool:
+    """Whether a process is recorded that runs a worker of the embedded server."""
+    record = recorded_server(settings.data_dir)
+    return record is not None and record.has_worker
 
 
 async def keep_server(hold: ServerHold) -> None:
