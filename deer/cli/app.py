@@ -18,6 +18,15 @@ app = typer.Typer(
 # Modules of the commands are imported inside them: --help must not wait for Temporal's client.
 
 
+_AS_ASKED = (
+    *("auto_accept", "locale", "report_style", "deep_thinking", "requested_by", "after"),
+    *("max_steps", "max_rounds", "replan_after", "max_turns", "max_edits", "max_parallel_steps", "max_search_results"),
+    *("budget_tokens", "budget_usd", "budget_minutes", "budget_searches", "budget_pages"),
+    *("review_deadline", "attention_deadline"),
+)
+"""Options that are called as the request calls them."""
+
+
 @app.command()
 def research(
     question: o.Question,
@@ -55,36 +64,17 @@ def research(
     as_json: o.Json = False,
 ) -> None:
     """Research a question to a printed and saved report."""
+    given = dict(locals())
     from deer.cli.research import Wishes
     from deer.cli.research import research as do_research
 
-    asked = {
-        "auto_accept": auto_accept,
-        "locale": locale,
-        "max_steps": max_steps,
-        "max_rounds": max_rounds,
-        "replan_after": replan_after,
-        "max_turns": max_turns,
-        "max_edits": max_edits,
+    asked = {name: given[name] for name in _AS_ASKED} | {
         "max_clarification_rounds": max_clarification_rounds or clarify or None,
-        "max_parallel_steps": max_parallel_steps,
-        "max_search_results": max_search_results,
-        "budget_tokens": budget_tokens,
-        "budget_usd": budget_usd,
-        "budget_minutes": budget_minutes,
-        "budget_searches": budget_searches,
-        "budget_pages": budget_pages,
-        "report_style": report_style,
-        "deep_thinking": deep_thinking,
         "look_around": not no_look_around,
         "web_search": not no_web_search,
-        "review_deadline": review_deadline,
         "review_deadline_policy": on_review_deadline,
-        "attention_deadline": attention_deadline,
         "allowed_domains": tuple(allow_domain or ()),
         "denied_domains": tuple(deny_domain or ()),
-        "requested_by": requested_by,
-        "after": after,
     }
     wishes = Wishes(run_id=run_id, detach=detach, documents=documents, output=output, as_json=as_json)
     _end_with(do_research(question, asked, wishes))

@@ -16,6 +16,7 @@ from deer.cli.handles import TemporalRun, rpc_errors_named
 from deer.cli.reading import read_record
 from deer.errors import Refused
 from deer.flow import RunState
+from deer.flow.budget import in_words
 from deer.models import Phase, ResearchRequest
 from deer.ports import TextStore
 from deer.temporal import RESEARCH_PHASE, RESEARCH_QUEUE, TASK_TIMEOUT
@@ -88,6 +89,7 @@ def _details(request: ResearchRequest) -> str:
         f"{_cut(request.question, _MEMO_CHARS)}{asked_by}\n\n"
         f"- at most {request.max_steps} steps, {request.max_parallel_steps} at once, {request.max_turns} turns each\n"
         f"- rounds: {request.max_rounds}\n{asks_back}"
+        f"- budget: {in_words(request.budget)}\n"
         f"- plans are {'accepted at once' if request.auto_accept else 'reviewed by a person'}"
     )
 

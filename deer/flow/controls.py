@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from deer.errors import InvalidInput, Refused
-from deer.flow.budget import change_budget, changed_budget, in_words
+from deer.flow.budget import change_budget, changed_budget, in_words, lacking_for_research, why_spent
 from deer.flow.plans import ENDED
 from deer.flow.state import PAUSE_REASON, RunState
 from deer.flow.team import leave_out
@@ -87,6 +87,8 @@ def _check_retry(state: RunState, control: Control) -> None:
     if status not in (StepStatus.FAILED, StepStatus.SKIPPED):
         raise Refused(f"step {control.step_id} has not failed; it is {status}")
     _refuse_unless_researching(state, "tried again")
+    if (kind := lacking_for_research(state)) is not None and not _at_work(state):
+        raise Refused(f"{why_spent(state, kind)}; raise it first")
 
 
 def _retry(state: RunState, at: datetime, control: Control) -> Orders:

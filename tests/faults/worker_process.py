@@ -100,6 +100,10 @@ class WorkerProcess:
         assert self._process is not None, "no worker was started"
         return self._process.pid
 
+    def freeze(self) -> None:
+        """Let it take what it is handed and do nothing with it, as in the moment before its death."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
     def strike(self) -> None:
         """`kill -9`, without waiting for the process to be gone."""
         if self._process is not None and self._process.poll() is None:

@@ -12,7 +12,19 @@ from deer.errors import InvalidInput, Refused
 from deer.flow import Allowance, RunState
 from deer.flow.ledger import Ledger, amount, for_research
 from deer.messages import Command, Control, ControlAction, StepReport, parse_command
-from deer.models import Budget, DraftStep, Kind, Lease, Phase, PlanDraft, ResearchRequest, StepStatus, StepType, Usage
+from deer.models import (
+    Budget,
+    DraftStep,
+    Kind,
+    Lease,
+    Phase,
+    PlanDraft,
+    ResearchRequest,
+    StepOutcome,
+    StepStatus,
+    StepType,
+    Usage,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 CALL = Usage(input_tokens=100, output_tokens=20, cost_usd=0.00045, model_calls=1)
@@ -94,7 +106,7 @@ def test_grants_never_exceed_what_is_left_and_all_returns(
     assert left == limit - amount(spent, Kind.TOKENS)
 
 
-@pytest.mark.parametrize(("tokens", "at_work"), [(50_000, 4), (1_000_000, 4), (1_000_000, 30)])
+@pytest.mark.parametrize(("tokens", "at_work"), [(50_000, 4), (300_000, 4), (300_000, 30)])
 def test_steps_ask_a_few_times_however_many_calls_they_make(tokens: int, at_work: int) -> None:
     """The number of leases grows with the number of steps, hardly with the budget; at most fifty beyond the first."""
     ledger, spent = Ledger(budget=Budget(tokens=tokens)), Usage()
@@ -267,6 +279,33 @@ def test_limits_are_set_lifted_and_lowered_while_steps_are_at_work() -> None:
     state.end(NOW, Phase.COMPLETED, None)
     with pytest.raises(Refused):
         told(tokens=1)
+
+
+def test_a_step_is_not_tried_again_without_anything_to_pay_it_from() -> None:
+    """The refusal names the limit; once that is raised the step is taken up, and counts its reports from 1."""
+    state = researching(Budget(tokens=1_000))
+    flow.start_ready_steps(state)
+    flow.take_step_report(state, NOW, StepReport(step_id="s1", held=None, number=7, usage=Usage(input_tokens=850)))
+    state.spend(Usage(input_tokens=850))
+    for step_id in ("s1", "s2"):
+        flow.end_step(state, NOW, step_id, StepOutcome(status=StepStatus.FAILED, reason="it broke off"))
+    retry = Control(action=ControlAction.RETRY, step_id="s1")
+    with pytest.raises(Refused, match=r"the budget of 1,000 tokens is spent .*; raise it first"):
+        flow.take_control(state, NOW, retry)
+    flow.take_control(state, NOW, Control(action=ControlAction.BUDGET, budget={"tokens": 9_000}))
+    flow.take_control(state, NOW, retry)
+    flow.start_ready_steps(state)
+    flow.take_step_report(state, NOW, StepReport(step_id="s1", held="no quota", number=1))
+    assert state.phase is Phase.NEEDS_ATTENTION
+
+
+def test_a_fork_has_the_budget_of_its_request_whole() -> None:
+    """What its parent spent is not taken from it."""
+    state = researching(Budget(tokens=1_000))
+    state.spend(Usage(input_tokens=850))
+    fork = flow.forked(state, "s2", "r2", state.request, NOW)
+    assert [step.id for step in flow.steps_to_start(fork)] == ["s1", "s2"]
+    assert flow.status_of(fork).budget[Kind.TOKENS].used == 0
 
 
 @pytest.mark.parametrize("limits", [{"tokens": 0}, {"usd": 0}, {"minutes": -1}, {"pages": -1}, {"hours": 1}])
