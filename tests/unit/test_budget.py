@@ -157,6 +157,15 @@ def test_a_report_that_an_answer_overtook_asks_for_nothing() -> None:
     assert ledger.leases["s1"].granted[Kind.PAGES] == granted
 
 
+def test_what_a_step_spent_beyond_its_lease_is_not_given_to_others() -> None:
+    """A report that asks for nothing, such as that of a hold, counts too."""
+    ledger = Ledger(budget=Budget(tokens=1_000))
+    ledger.open("s1", Usage(), 1)
+    ledger.ask("s1", Usage(input_tokens=700), {})
+    assert ledger.left(Kind.TOKENS, Usage()) == 150
+    assert ledger.settle(Usage(), str) == {}
+
+
 def test_searches_in_flight_are_counted() -> None:
     """Calls of one turn cannot pass a limit together, and what one did not cost is there again."""
     allowance = Allowance(Lease(granted={Kind.SEARCHES: 1}))
