@@ -1,6 +1,6 @@
 """Cleaning a store of what runs left that ended long ago.
 
-What goes are records and answers of such runs, and texts that nothing refers to. What refers to a text holds its hash:
+What goes are records, states and answers of such runs, and texts that nothing refers to. What refers to a text holds its hash:
 an entry that stays, or the history of a run that goes on or ended lately. Ages are those of the store: whatever is put
 or written again is young, so that a run which begins meanwhile, and puts what it needs, loses nothing.
 """
@@ -18,7 +18,7 @@ from deer.ports import Kept, PrunableStore
 SHORTEST_AGE = timedelta(hours=1)
 """A text may be as old before the history of its run tells of it: a call lasts ten minutes, its worker may die."""
 
-RECORDS, ANSWERS = "runs/", "answered/"
+RECORDS, STATES, ANSWERS = "runs/", "states/", "answered/"
 _HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
@@ -81,23 +81,26 @@ async def prune(
 async def _going(
     store: PrunableStore, entries: Iterable[Kept], unchanged_since: datetime, living: frozenset[str]
 ) -> list[Kept]:
-    """Records of runs that ended, and answers of runs without a record that stays; both old, and of no living run."""
+    """Records of runs that ended, and states and answers of runs without a record that stays; all of them old, and of
+    no living run.
+    """
     old = [entry for entry in entries if entry.changed_at <= unchanged_since and _run_of(entry.name) not in living]
     records = [entry for entry in old if entry.name.startswith(RECORDS) and await _tells_an_end(store, entry.name)]
     ended = {_run_of(entry.name) for entry in records}
     recorded = {_run_of(entry.name) for entry in entries if entry.name.startswith(RECORDS)}
-    answers = [
+    beside = [
         entry
         for entry in old
-        if entry.name.startswith(ANSWERS) and (_run_of(entry.name) in ended or _run_of(entry.name) not in recorded)
+        if entry.name.startswith((STATES, ANSWERS))
+        and (_run_of(entry.name) in ended or _run_of(entry.name) not in recorded)
     ]
-    return [*records, *answers]
+    return [*records, *beside]
 
 
 def _run_of(name: str) -> str:
     if name.startswith(ANSWERS):
         return "/".join(name.removeprefix(ANSWERS).split("/")[:-2])  # answered/<run>/<kind>/<request>
-    return name.removeprefix(RECORDS)
+    return name.removeprefix(RECORDS).removeprefix(STATES)
 
 
 async def _tells_an_end(store: PrunableStore, record: str) -> bool:

@@ -123,11 +123,14 @@ class BucketStore:
 
     async def _stays(self, directory: str) -> bool:
         """Whether a text that was just put is there and nobody is about to remove it."""
-        found = {about["path"].rpartition("/")[2]: about["last_modified"] for about in await self._listed(directory)}
-        put_at = found.get(_TEXT)
-        if put_at is None:
+        found = await self._listed(directory)
+        marked_at = [about["last_modified"] for about in found if not about["path"].endswith(f"/{_TEXT}")]
+        try:
+            # Only now: a list takes its time, and may show a text that went, with its mark, while it was made.
+            text = await self._asked("read", self._client.head_async(f"{directory}/{_TEXT}"))
+        except FileNotFoundError:
             return False
-        return not any(name.startswith(_MARK) and put_at - at < _MARK_COUNTS for name, at in found.items())
+        return not any(text["last_modified"] - at < _MARK_COUNTS for at in marked_at)
 
     async def _remove(self, key: str, unchanged_since: datetime) -> bool:
         try:

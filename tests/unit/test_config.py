@@ -152,7 +152,7 @@ class TestRefusals:
             ("SEARCH_API", "duckduckgo", "tavily, documents"),
             ("DEER_ENV", "prod", "development, production"),
             ("DEER_REQUIRE", "firefox", "chromium, temporal"),
-            ("DEER_STORE", "s3://bucket/x", "a directory"),
+            ("DEER_STORE", "gs://bucket/x", "a directory that workers and starter share, or s3://bucket/prefix"),
             ("DEER_MODEL_TIMEOUT_SECONDS", "1", "from 5 to 3600"),
             ("OPENAI_BASE_URL", "models.test/v1", "an http or https address"),
             ("TEMPORAL_ADDRESS", "http://temporal.test", "host:port"),
