@@ -1,8 +1,8 @@
 """Cleaning a store of what runs left that ended long ago.
 
-What goes are records, states and answers of such runs, and texts that nothing refers to. What refers to a text holds its hash:
-an entry that stays, or the history of a run that goes on or ended lately. Ages are those of the store: whatever is put
-or written again is young, so that a run which begins meanwhile, and puts what it needs, loses nothing.
+What goes are records, states and answers of such runs, and texts that nothing refers to. What refers to a text holds
+its hash: an entry that stays, or the history of a run that goes on or ended lately. Ages are those of the store:
+whatever is put or written again is young, so that a run which begins meanwhile, and puts what it needs, loses nothing.
 """
 
 import re
@@ -81,9 +81,7 @@ async def prune(
 async def _going(
     store: PrunableStore, entries: Iterable[Kept], unchanged_since: datetime, living: frozenset[str]
 ) -> list[Kept]:
-    """Records of runs that ended, and states and answers of runs without a record that stays; all of them old, and of
-    no living run.
-    """
+    """Records of runs that ended, and states and answers of runs whose record does not stay; old, of no living run."""
     old = [entry for entry in entries if entry.changed_at <= unchanged_since and _run_of(entry.name) not in living]
     records = [entry for entry in old if entry.name.startswith(RECORDS) and await _tells_an_end(store, entry.name)]
     ended = {_run_of(entry.name) for entry in records}

@@ -34,7 +34,7 @@ async def runs(
     """Runs with a store of their own, whose values are often large enough to be kept in it."""
 
     def results(query: str) -> list[Json]:
-        noise = [f"{scripted.url}/page/{'long' * 400}-{place}-{len(query)}" for place in range(17)]
+        noise = [f"{scripted.url}/page/{'long' * 700}-{place}-{len(query)}" for place in range(17)]
         more = [{"title": "结果", "url": address, "content": f"{address}: 测量值。" * 3} for address in noise]
         return [*scripted._pages_about(query), *more]
 
@@ -71,6 +71,8 @@ async def test_an_open_run_goes_on_after_its_store_was_cleaned(runs: Runs, store
     assert (done.records, done.texts > 1, done.answers > 1) == (1, True, True)
     assert done.size_bytes > 1_000
     assert await ended.record() is None
+    assert await store.read_entry(f"states/{ended.id}") is None
+    assert await store.read_entry(f"states/{waiting.id}") is not None
     assert await waiting.record() is not None
     kept = {text.name for text in await store.texts()}
     assert orphan not in kept
