@@ -34,8 +34,8 @@ async def runs(
     """Runs with a store of their own, whose values are often large enough to be kept in it."""
 
     def results(query: str) -> list[Json]:
-        noise = [f"{scripted.url}/page/{'long' * 700}-{place}-{len(query)}" for place in range(17)]
-        more = [{"title": "结果", "url": address, "content": f"{address}: 测量值。" * 3} for address in noise]
+        noise = [f"{scripted.url}/page/{'long' * 470}-{place}-{len(query)}" for place in range(17)]
+        more = [{"title": "结果" * 150, "url": address, "content": "测量值。" * 200} for address in noise]
         return [*scripted._pages_about(query), *more]
 
     scripted.setup.results = results
