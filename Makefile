@@ -32,10 +32,11 @@ unexport QUESTION
 research: export DEER_QUESTION = $(value QUESTION)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup research question test check fmt bench-main lock FORCE
+.PHONY: help setup research question test faults chaos check fmt bench-main bench-history bench-waiting \
+	bench-parallel lock FORCE
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
 
 setup: $(SETUP_STAMP) ## build .venv for development (EXTRAS="pdf ..." adds extras)
 
@@ -51,6 +52,12 @@ question:
 test: $(SETUP_STAMP) ## run all tests (ARGS="-k name" picks some)
 	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
+faults: $(SETUP_STAMP) ## kill a worker at every boundary of every activity (ARGS="--every 5" takes some); prints JSON
+	@$(VENV)/bin/python -m bench.crashes $(ARGS)
+
+chaos: $(SETUP_STAMP) ## thirty runs on services of which every fifth call fails; prints JSON
+	@$(VENV)/bin/python -m bench.chaos $(ARGS)
+
 check: $(SETUP_STAMP) ## lint, format check and strict types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -62,6 +69,15 @@ fmt: $(SETUP_STAMP) ## mend what lint can mend, and format
 
 bench-main: $(SETUP_STAMP) ## measure the main job against its bound; prints JSON
 	@$(VENV)/bin/python -m bench.main $(ARGS)
+
+bench-history: $(SETUP_STAMP) ## measure the histories of long steps and large runs; prints JSON
+	@$(VENV)/bin/python -m bench.history
+
+bench-waiting: $(SETUP_STAMP) ## measure a thousand runs that wait for approval; prints JSON
+	@$(VENV)/bin/python -m bench.waiting $(ARGS)
+
+bench-parallel: $(SETUP_STAMP) ## measure twenty runs at once, and that none sees another's words; prints JSON
+	@$(VENV)/bin/python -m bench.parallel $(ARGS)
 
 lock: $(SETUP_STAMP) ## write the lock files again (ARGS=--upgrade takes newer versions)
 	$(UV) $(COMPILE) $(ARGS) --output-file $(CORE_LOCK)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -19,7 +20,7 @@ from temporalio.client import Client
 from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
 from deer.errors import DeerError, ServiceError, SettingsError
 from deer.models import Role
-from deer.ports import ChatModel, SearchEngine, TextStore
+from deer.ports import ChatModel, PrunableStore, SearchEngine
 from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
 
 if TYPE_CHECKING:
@@ -39,6 +40,20 @@ SEARCH_TIMEOUT = timedelta(seconds=60)
 PAGE_TIMEOUT = timedelta(seconds=30)
 
 
+_LOADED_AHEAD = (
+    "temporalio.worker",
+    "workflows.research",
+    "activities.llm",
+    "activities.pages",
+    "activities.reports",
+    "activities.runs",
+    "activities.search",
+    "deer.providers.documents",
+    "deer.providers.pages",
+    "deer.providers.tavily",
+)
+
+
 class _Closable(Protocol):
     async def aclose(self) -> None: ...
 
@@ -47,19 +62,25 @@ C = TypeVar("C", bound=_Closable)
 Activities = list[Callable[..., Any]]  # what a worker registers: activities of every signature
 
 
-def open_store(settings: Settings) -> TextStore:
-    """The store of the deployment. Raises SettingsError when none is named outside embedded mode."""
+def open_store(settings: Settings) -> PrunableStore:
+    """The store of the deployment.
+
+    Raises SettingsError when none is named outside embedded mode, or what it needs is not installed.
+    """
+    location = settings.store_location(settings.temporal.embedded)
+    if location.startswith("s3://"):
+        from deer.providers.bucket import BucketStore
+
+        return BucketStore(location, {name: value.get_secret_value() for name, value in settings.aws.items()})
     from deer.providers.files import FileStore
 
-    return FileStore(settings.store_location(settings.temporal.embedded))
+    return FileStore(Path(location))
 
 
 async def require_writable_store(settings: Settings) -> None:
     """Raise SettingsError unless the store of the deployment can be written to: found out before a call is paid for."""
-    from deer.providers.files import FileStore
-
     try:
-        await FileStore(settings.store_location(settings.temporal.embedded)).require_writable()
+        await open_store(settings).require_writable()
     except ServiceError as error:
         raise SettingsError(str(error)) from None
 
@@ -69,6 +90,13 @@ async def register_documents(settings: Settings, folder: Path) -> "Registered":
     from deer.providers.documents import register_folder
 
     return await register_folder(open_store(settings), folder)
+
+
+def load_worker(settings: Settings) -> None:
+    """Import what a worker of these settings needs: a second's work, which a thread can do while a server starts."""
+    model = "extractive" if services_of_worker(settings).model == "extractive" else "openai_model"
+    for module in (f"deer.providers.{model}", *_LOADED_AHEAD):
+        import_module(module)
 
 
 async def run_worker(
@@ -160,10 +188,12 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
     from activities.reports import ReportActivities
     from activities.runs import RunActivities
     from activities.search import SearchActivities
+    from deer.answers import InsistentStore
     from deer.providers.documents import EXAMPLE_COLLECTION, StoredDocuments, register_example
     from deer.providers.pages import WebPages
 
     store = open_store(settings)
+    insistent = InsistentStore(store)
     documents = StoredDocuments(store)
     default_documents: tuple[str, ...] = ()
     if services.example_corpus:
@@ -178,9 +208,9 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
             warming = asyncio.create_task(pages.warm())
             opened.callback(warming.cancel)
         yield [
-            *ModelActivities(model, store).all,
-            *SearchActivities(engine, documents, store, default_documents=default_documents).all,
-            *PageActivities(pages, documents, store).all,
+            *ModelActivities(model, insistent).all,
+            *SearchActivities(engine, documents, insistent, default_documents=default_documents).all,
+            *PageActivities(pages, documents, insistent).all,
             *ReportActivities(store).all,
             *RunActivities().all,
         ]
@@ -258,7 +288,7 @@ def _ready_line(settings: Settings, services: Services, client: Client) -> str:
         **({"deployment": settings.deployment_name} if settings.deployment_name else {}),
         "model": _model_words(settings, services),
         "search": ", ".join(services.search) or "none",
-        "store": str(settings.store_location(settings.temporal.embedded)),
+        "store": settings.store_location(settings.temporal.embedded),
     }
     return "; ".join(["worker ready", *(f"{name} {value}" for name, value in used.items()), *services.notices])
 
@@ -289,7 +319,7 @@ async def work_until_stopped(settings: Settings) -> None:
     work = partial(run_worker, announce=say)
     if not settings.temporal.embedded:
         await require_writable_store(settings)
-        client = await connect(settings, patience=CONNECT_PATIENCE)
+        client = await connect(settings, store=open_store(settings), patience=CONNECT_PATIENCE)
         with signals_stop(stop):
             await work(settings, client, stop)
         return

@@ -1,5 +1,6 @@
 """Every call of a model: one activity, one call, one typed result."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from temporalio import activity
 from activities.failures import translated
 from activities.heartbeats import beating
 from deer import parsing
+from deer.answers import UnkeptReplies
 from deer.errors import FailureKind, InvalidInput, ServiceError
 from deer.models import (
     MAX_TITLE_CHARS,
@@ -20,6 +22,7 @@ from deer.models import (
     Finding,
     HandOffDecision,
     JudgeRequest,
+    Model,
     PlannerBrief,
     PlanReply,
     PlanRequest,
@@ -60,6 +63,7 @@ class ModelActivities:
     def __init__(self, model: ChatModel, store: TextStore) -> None:
         self._model = model
         self._store = store
+        self._unkept = UnkeptReplies[ChatReply]()
 
     @property
     def all(self) -> list[Callable[..., Any]]:
@@ -80,8 +84,9 @@ class ModelActivities:
         async with beating():
             with translated():
                 brief = await resolve(self._store, request.brief)
-                reply = await self._ask(Role.PLANNER, brief)
-                text = await offload(self._store, parsing.answer_of(_plan_text(reply)))
+                reply = await self._unkept.get(_call_of(request), lambda: self._ask(Role.PLANNER, brief))
+                with self._unkept.unless_kept(_call_of(request), reply):
+                    text = await offload(self._store, parsing.answer_of(_plan_text(reply)))
         try:
             if reply.was_cut:
                 raise InvalidInput("the reply was cut off by the output limit; write a shorter plan")
@@ -99,15 +104,15 @@ class ModelActivities:
                 tools = () if request.is_last else tools_for(request.brief)
                 brief = await resolve(self._store, request.brief)
                 asked = ChatRequest(role=request.brief.role, brief=brief, messages=messages, tools=tools)
-                reply = await self._complete(asked)
+                reply = await self._unkept.get(_call_of(request), lambda: self._complete(asked))
                 calls = _with_ids(reply.calls if tools else (), request.turn)
-                messages = (*messages, _move(reply, calls))
-                transcript = await self._keep(messages)
                 offered = frozenset(tool.name for tool in tools)
                 submitted = next((call for call in calls if call.name == ToolName.SUBMIT_FINDING), None)
-                if submitted is not None:
-                    return await self._submission(submitted, calls, offered, transcript, reply)
-                finding = None if calls else await self._plain_finding(reply.content)
+                with self._unkept.unless_kept(_call_of(request), reply):
+                    transcript = await self._keep((*messages, _move(reply, calls)))
+                    if submitted is not None:
+                        return await self._submission(submitted, calls, offered, transcript, reply)
+                    finding = None if calls else await self._plain_finding(reply.content)
         return TurnReply(
             transcript=transcript,
             calls=tuple(parsing.parse_tool_call(call, offered) for call in calls),
@@ -137,7 +142,7 @@ class ModelActivities:
         async with beating():
             with translated():
                 brief = await resolve(self._store, request.brief)
-                reply = await self._ask(Role.REPORTER, brief)
+                reply = await self._unkept.get(_call_of(request), lambda: self._ask(Role.REPORTER, brief))
                 if reply.says_nothing and not request.brief.written:
                     raise ServiceError(
                         "the reporter wrote nothing",
@@ -145,7 +150,8 @@ class ModelActivities:
                         retryable=True,
                         max_attempts=MAX_EMPTY_REPORTS,
                     )
-                text = await offload(self._store, full(brief.written) + reply.content)
+                with self._unkept.unless_kept(_call_of(request), reply):
+                    text = await offload(self._store, full(brief.written) + reply.content)
         return ReportReply(text=text, was_cut=reply.was_cut, usage=reply.usage, notices=reply.notices)
 
     async def _ask(self, role: Role, brief: AnyBrief) -> ChatReply:
@@ -165,6 +171,7 @@ class ModelActivities:
         )
 
     async def _complete(self, request: ChatRequest) -> ChatReply:
+        await self._store.require_writable()  # before a reply is paid for that could not be kept
         info = activity.info()
         attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0
         counted = {
@@ -217,6 +224,12 @@ class ModelActivities:
     async def _plain_finding(self, content: str) -> Finding | None:
         text = content.strip()[:MAX_FINDING_CHARS]
         return Finding(summary=await offload(self._store, text)) if text else None
+
+
+def _call_of(request: Model) -> str:
+    """What a call is known by when it is made again after a person has mended something."""
+    digest = hashlib.sha256(request.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{activity.info().workflow_run_id}/{digest}"
 
 
 def _decision(reply: ChatReply, request: CoordinateRequest) -> HandOffDecision:

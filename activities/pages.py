@@ -15,6 +15,9 @@ from deer.evidence import normalised_address
 from deer.models import MAX_TITLE_CHARS, SUMMARY_CHARS, FoundSource, ReadReply, ReadRequest
 from deer.ports import DocumentSearch, PageReader, TextStore, store_text
 
+MAX_ADDRESS_CHARS = 4_000
+"""What a tool call may ask for; where a redirect leads to a longer one, it would travel with every mention."""
+
 
 class PageActivities:
     """Reading what a search found."""
@@ -46,6 +49,8 @@ class PageActivities:
     async def _read(self, url: str) -> FoundSource:
         is_document = url.startswith("doc:")
         page = await (self._documents.read(url) if is_document else self._reader.read(url))
+        if len(page.url) > MAX_ADDRESS_CHARS:
+            raise ServiceError(f"it leads to an address of {len(page.url)} characters", FailureKind.UNREADABLE)
         return FoundSource(
             url=page.url,
             title=page.title[:MAX_TITLE_CHARS],

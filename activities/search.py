@@ -1,5 +1,6 @@
 """Searches: the web engines and the collections of documents, each query of a run answered once."""
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -77,7 +78,7 @@ class SearchActivities:
 
     async def _found(self, hits: Sequence[Hit]) -> tuple[FoundSource, ...]:
         usable = [hit for hit in hits if 0 < len(hit.url) <= MAX_ADDRESS_CHARS]
-        return tuple([await self._found_source(hit) for hit in usable])
+        return tuple(await asyncio.gather(*[self._found_source(hit) for hit in usable]))
 
     async def _found_source(self, hit: Hit) -> FoundSource:
         """The summary travels in history; a longer text is stored, so that quotes from it can be checked."""

@@ -118,8 +118,11 @@ class SourceRegister(BaseModel):
         return tuple({source.id: source for source in named if source is not None}.values())
 
     def all(self) -> tuple[Source, ...]:
-        """Every source, in order of registration."""
-        return tuple(self.sources.values())
+        """Every source: the background's first, then step by step.
+
+        Not in order of registration: steps side by side end in any order, and the report must not depend on it.
+        """
+        return tuple(sorted(self.sources.values(), key=_place))
 
     def without_texts(self) -> tuple[Source, ...]:
         """Every source with its ids, address and title only: what a citation needs."""
@@ -143,6 +146,12 @@ class SourceRegister(BaseModel):
         )
         self.sources[source_id] = widened
         return widened
+
+
+def _place(source: Source) -> tuple[int, int]:
+    """Step (0 is the background) and place of the earliest id that a source is known by."""
+    named = (known.partition("-") for known in source.known_ids)
+    return min((int(prefix[1:] or 0), int(place)) for prefix, _, place in named)
 
 
 def shown_source(brief: SourceBrief) -> Source:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from deer.errors import InvalidInput
-from deer.models import Message, Model
+from deer.models import Kind, Lease, Message, Model, Usage
 from deer.parsing import first_error
 
 MAX_FEEDBACK_CHARS = 8_000
@@ -65,7 +65,7 @@ class Control(Message):
     action: ControlAction
     step_id: str | None = None
     step: dict[str, Any] | None = None  # validated by deer.parsing
-    budget: dict[str, Any] | None = None  # validated where budgets are kept
+    budget: dict[str, Any] | None = None  # merged into the budget of the run, and validated with it
 
 
 class Command(StrEnum):
@@ -78,11 +78,17 @@ class Command(StrEnum):
 
 
 class StepReport(Model):
-    """What a step tells its parent: why it is held, or, with `held` None, that it goes on. `number` counts up."""
+    """What a step tells its parent: why it is held, or, with `held` None, that it goes on. `number` counts up.
+
+    `usage`: what it has spent so far, calls in flight counted; None says nothing of it. `wants`: the kinds of which its
+    lease is spent, each with the total that it knows.
+    """
 
     step_id: str
     held: str | None
     number: int = 0
+    usage: Usage | None = None
+    wants: dict[Kind, float] = Field(default_factory=dict)
 
 
 def refuse_more(name: str, more: Sequence[Any]) -> None:
@@ -126,8 +132,10 @@ def parse_control(value: Any) -> Control:
     return _validated(TypeAdapter(Control), _object(value, "control takes {action, step_id, step, budget}"))
 
 
-def parse_command(value: Any) -> Command:
-    """The signal `command` that a parent sends to a step."""
+def parse_command(value: Any) -> Command | Lease:
+    """The signal `command` that a parent sends to a step: a word, or `{granted, denied}` as its lease from now on."""
+    if isinstance(value, Mapping):
+        return _validated(TypeAdapter(Lease), value)
     return _validated(TypeAdapter(Command), value)
 
 

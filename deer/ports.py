@@ -1,6 +1,7 @@
 """What the product needs of the outside world. `deer.providers` implements it, activities receive it."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -119,8 +120,15 @@ class CodeRunner(Protocol):
 class TextStore(Protocol):
     """Keeps texts by content hash, and small named entries. Shared by all workers and readers of a deployment."""
 
+    async def require_writable(self) -> None:
+        """Raise ServiceError (StoreUnwritable) unless something can be kept: found out before a call is paid for."""
+        ...
+
     async def put(self, text: str) -> str:
-        """Keep a text; returns its SHA-256. Putting it again changes nothing. Raises ServiceError (StoreUnwritable)."""
+        """Keep a text; returns its SHA-256. Putting it again makes it young, and changes nothing else.
+
+        Raises ServiceError (StoreUnwritable); retryable where the same call may succeed later by itself.
+        """
         ...
 
     async def get(self, sha256: str) -> str:
@@ -137,6 +145,37 @@ class TextStore(Protocol):
 
     async def entry_names(self, prefix: str) -> Sequence[str]:
         """Names that begin with `prefix`, sorted."""
+        ...
+
+
+class Kept(Model):
+    """What a store keeps under a hash or a name: how large it is, and when it was last put or written (UTC)."""
+
+    name: str
+    size_bytes: int
+    changed_at: datetime
+
+
+class PrunableStore(TextStore, Protocol):
+    """A TextStore that can be looked through and cleaned."""
+
+    async def texts(self) -> Sequence[Kept]:
+        """Every text, by hash, in any order."""
+        ...
+
+    async def entries(self, prefix: str) -> Sequence[Kept]:
+        """The entries whose names begin with `prefix`, sorted by name."""
+        ...
+
+    async def remove_text(self, sha256: str, unchanged_since: datetime) -> bool:
+        """Remove a text that nobody has put since a moment; whether it was removed.
+
+        Whoever puts it at the same time has it afterwards, whatever is removed in between.
+        """
+        ...
+
+    async def remove_entry(self, name: str, unchanged_since: datetime) -> bool:
+        """Remove an entry that nobody has written since a moment; whether it was removed."""
         ...
 
 

@@ -23,7 +23,6 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
@@ -31,12 +30,21 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from deer.config import Settings
 from deer.errors import NoServer, SettingsError
+from deer.payloads import data_converter
+from deer.ports import TextStore
 
 RESEARCH_QUEUE = "research"
 """The task queue of workflows and of all activities that reach services."""
 
 RESEARCH_PHASE = SearchAttributeKey.for_keyword("ResearchPhase")
 """The phase of a run, one of the words of `deer.models.Phase`."""
+
+TASK_TIMEOUT = timedelta(seconds=4)
+"""How long a worker may take for one move of a workflow, of milliseconds as a rule, before another one is asked.
+
+A worker that is killed takes the moves along that it was handed: with Temporal's ten seconds a run would wait for them
+longer than a new worker takes to come up.
+"""
 
 _HEARTBEAT_EVERY = timedelta(seconds=1)
 _CALL_LIMIT = timedelta(seconds=4)
@@ -48,14 +56,6 @@ _NOT_OFFERED = {RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.INVALID_ARGUMENT, RPC
 _LAST_WORD_OF_AN_ERROR = re.compile(r'message: "([^"]*)"(?!.*message: ")|error: "([^"]*)"', re.DOTALL)
 
 
-def data_converter() -> DataConverter:
-    """How values become payloads; every client, worker and replayer must use this one.
-
-    A payload codec and an external storage belong here, so that none is forgotten.
-    """
-    return pydantic_data_converter
-
-
 @cache
 def _runtime() -> Runtime:
     # One per process. The heartbeats tell a worker that was killed from one that is idle within seconds; by the
@@ -65,9 +65,16 @@ def _runtime() -> Runtime:
     return Runtime(telemetry=TelemetryConfig(logging=log), worker_heartbeat_interval=_HEARTBEAT_EVERY)
 
 
-async def connect(settings: Settings, address: str | None = None, *, patience: timedelta = timedelta()) -> Client:
+async def connect(
+    settings: Settings,
+    address: str | None = None,
+    *,
+    store: TextStore | None = None,
+    patience: timedelta = timedelta(),
+) -> Client:
     """Connect to the server that the settings name, or to the embedded one at `address`.
 
+    `store`: where values are that are too large for Temporal; without it runs cannot be started, worked on or read.
     `patience`: how long to go on trying; zero tries once. Raises NoServer when no server answers or it has not the
     namespace, SettingsError when profile, certificates or key cannot be used.
     """
@@ -75,7 +82,7 @@ async def connect(settings: Settings, address: str | None = None, *, patience: t
     deadline = time.monotonic() + patience.total_seconds()
     while True:
         try:
-            return await _connected(options)
+            return await _connected(options, data_converter(store))
         except NoServer:
             if time.monotonic() >= deadline:
                 raise
@@ -98,11 +105,11 @@ def _options(settings: Settings, address: str | None) -> ClientConnectConfig:
     return options
 
 
-async def _connected(options: ClientConnectConfig) -> Client:
+async def _connected(options: ClientConnectConfig, converter: DataConverter) -> Client:
     where = options.get("target_host")
     namespace = str(options.get("namespace"))
     try:
-        client = await Client.connect(**_arguments(options))
+        client = await Client.connect(**_arguments(options, converter))
         await client.workflow_service.describe_namespace(
             DescribeNamespaceRequest(namespace=namespace), timeout=_CALL_LIMIT
         )
@@ -114,8 +121,10 @@ async def _connected(options: ClientConnectConfig) -> Client:
     return client
 
 
-def _arguments(options: ClientConnectConfig) -> dict[str, Any]:  # Any: the keyword arguments of Client.connect
-    return {**options, "data_converter": data_converter(), "runtime": _runtime()}
+def _arguments(
+    options: ClientConnectConfig, converter: DataConverter
+) -> dict[str, Any]:  # Any: the keyword arguments of Client.connect
+    return {**options, "data_converter": converter, "runtime": _runtime()}
 
 
 def _refusal(error: RPCError, where: str, namespace: str) -> Exception:

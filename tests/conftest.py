@@ -11,7 +11,16 @@ from temporalio.testing import WorkflowEnvironment
 
 from deer.cli.interrupts import end_process
 from deer.ports import PageReader
-from tests.running import Runs, page_reader, research_worker, start_server, start_skipping_server, temporal_binary
+from tests.running import (
+    BucketServer,
+    Runs,
+    bucket_server,
+    page_reader,
+    research_worker,
+    start_server,
+    start_skipping_server,
+    temporal_binary,
+)
 from tests.scripted import ScriptedServices
 
 _EXIT_CODE = pytest.StashKey[int]()
@@ -40,6 +49,13 @@ def skip_or_fail(requirement: str, why: str) -> None:
 def services() -> Iterator[ScriptedServices]:
     """Scripted model, search and pages, at one address for the whole session."""
     with ScriptedServices() as listening:
+        yield listening
+
+
+@pytest.fixture(scope="session")
+def buckets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BucketServer]:
+    """A server that speaks S3, for all tests of the session."""
+    with bucket_server(tmp_path_factory.mktemp("buckets")) as listening:
         yield listening
 
 

@@ -82,16 +82,16 @@ ONCE = "deer.answers"
 
 TABLE = (
     Row(PURE, DATA, standard=_is_data_type),
-    Row((ONCE,), DATA),
+    Row((ONCE, "deer.pruning"), DATA),
     Row(("deer.prompts",), ("deer.prompts", "deer.models")),
     Row(
         ("deer.config",),
         ("deer.config", "deer.models", "deer.errors", "pydantic", "pydantic_core", "pydantic_settings", "yaml"),
     ),
     Row(
-        ("deer.temporal", "deer.devserver"),
+        ("deer.temporal", "deer.devserver", "deer.payloads"),
         # the server's own messages are protobuf
-        (*DATA, "deer.temporal", "deer.devserver", "deer.config", "temporalio", "google.protobuf"),
+        (*DATA, "deer.temporal", "deer.devserver", "deer.payloads", "deer.config", "temporalio", "google.protobuf"),
     ),
     Row(("deer.providers",), (*DATA, "deer.providers"), third_parties_except=("temporalio",)),
     Row(
@@ -113,7 +113,7 @@ TABLE = (
     ),
     Row(
         ("deer.cli", "deer.web", "starter"),
-        (*PURE, "deer.cli", "deer.web", "deer.temporal", "deer.devserver", "deer.config", "workflows"),
+        (*PURE, "deer.cli", "deer.web", "deer.pruning", "deer.temporal", "deer.devserver", "deer.config", "workflows"),
         third_parties_except=("openai", "tavily", "trafilatura", "httpx"),
         only_inside_functions=("worker",),
     ),

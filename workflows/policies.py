@@ -80,6 +80,9 @@ CHECK = LocalActivityConfig(
 STEP_EXECUTION_TIMEOUT = timedelta(days=30)
 """A step may be held until a person comes back; it does not wait for ever on nobody."""
 
+STEP_TASK_TIMEOUT = timedelta(seconds=4)
+"""As for runs (`TASK_TIMEOUT` in deer.temporal): a killed worker takes no move along for longer."""
+
 BUGS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, RuntimeError)
 """Errors of our own making, which end a run as failed.
 

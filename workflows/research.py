@@ -18,16 +18,13 @@ with workflow.unsafe.imports_passed_through():
         ClarifyingQuestion,
         CoordinateRequest,
         DeadlinePolicy,
-        FinishReportRequest,
-        JoinRequest,
         JudgeRequest,
+        Kind,
         Phase,
         PlanDraft,
         PlanRequest,
         RecallRequest,
         RejectedReply,
-        ReportRequest,
-        ReportStyle,
         Role,
         RunOutcome,
         SearchRequest,
@@ -35,27 +32,24 @@ with workflow.unsafe.imports_passed_through():
         StepRequest,
         StepStatus,
         StepType,
-        StoredText,
         preview_of,
         shown,
     )
     from deer.models import Step as PlannedStep
     from workflows import policies
     from workflows.calling import MAX_SUMMARY_CHARS
-    from workflows.open_run import OpenRun, RunFailed
+    from workflows.open_run import RunFailed
+    from workflows.reporting import ReportingRun
     from workflows.step import Step
 
 MAX_REASKS = 2
 """How often a plan that breaks a rule is asked for again."""
 
-MAX_CONTINUATIONS = 3
-"""How often a report that the output limit cut is gone on with."""
-
 MAX_BACKGROUND_QUERY_CHARS = 400
 
 
 @workflow.defn(name="Research")
-class Research(OpenRun):
+class Research(ReportingRun):
     """One run of deep research. Its id is the run's id; its history is all there is to know of it."""
 
     @workflow.init
@@ -64,7 +58,6 @@ class Research(OpenRun):
     ) -> None:  # parsed by hand: a malformed request must end the run, not stall it
         """State that message handlers need, which may run before `run`."""
         super().__init__(request, state)
-        self._draft: StoredText = ""
         self._team: list[asyncio.Task[None]] = []
         self._cancel_reason = "cancelled by a person"
 
@@ -134,6 +127,9 @@ class Research(OpenRun):
         """One search before the plan is made; without it the plan is made all the same."""
         request = self._request
         if not request.look_around or not flow.can_search(self._state):
+            return
+        if not flow.may_look_around(self._state):
+            self._notice("background_failed", reason=flow.why_spent(self._state, Kind.SEARCHES))
             return
         self._enter(Phase.LOOKING_AROUND)
         query = " ".join("; ".join(self._state.topics).split())[:MAX_BACKGROUND_QUERY_CHARS]
@@ -246,6 +242,7 @@ class Research(OpenRun):
         self._enter(Phase.RESEARCHING)
         try:
             while flow.has_steps_to_do(self._state):
+                flow.leave_out_unpayable(self._state, workflow.now())
                 self._team += [
                     asyncio.create_task(self._run_step(step)) for step in flow.start_ready_steps(self._state)
                 ]
@@ -253,7 +250,7 @@ class Research(OpenRun):
                     flow.settle_waiting_steps(self._state, workflow.now())
                     return
                 self._show()
-                await workflow.wait_condition(self._team_has_news)
+                await self._wait_in_time(self._team_has_news)
                 for task in [task for task in self._team if task.done()]:
                     self._team.remove(task)
                     task.result()
@@ -274,6 +271,7 @@ class Research(OpenRun):
         if step.step_type is StepType.PROCESSING:
             self._notice("no_coder", title=step.title)
         brief = flow.step_brief(self._state, step, workflow.now().date())
+        lease = self._state.ledger.lease_of(step.id)
         try:
             child = await workflow.start_child_workflow(
                 Step.run,
@@ -282,14 +280,16 @@ class Research(OpenRun):
                     brief=brief,
                     request=self._request,
                     sources=self._state.sources_behind(step),
+                    lease=lease,
                     sources_named=self._state.sources.named_with(step.id),
                 ),
                 id=f"{self._state.id}/{step.id}/{self._state.steps[step.id].attempt}",
                 static_summary=f"{brief.role} {step.id}: {step.title}"[:MAX_SUMMARY_CHARS],
                 execution_timeout=policies.STEP_EXECUTION_TIMEOUT,
+                task_timeout=policies.STEP_TASK_TIMEOUT,
             )
             self._children[step.id] = child
-            await self._catch_up(step.id)
+            await self._catch_up(step.id, lease)
             outcome = await child
         except ChildWorkflowError as error:
             if workflow.cancellation_reason() is not None:
@@ -298,10 +298,12 @@ class Research(OpenRun):
                 outcome = StepOutcome(status=StepStatus.SKIPPED, reason="its workflow was cancelled by a person")
             else:
                 outcome = StepOutcome(status=StepStatus.FAILED, reason=f"the step broke off: {error.cause or error}")
+            outcome = outcome.model_copy(update={"usage": self._state.ledger.leases[step.id].usage})
         finally:
             self._children.pop(step.id, None)
         self._state.spend(outcome.usage, brief.role)
         flow.end_step(self._state, workflow.now(), step.id, outcome)
+        await self._settle_leases()
 
     async def _judge(self) -> PlanDraft | None:
         """Ask, with rounds left, whether the findings are enough; the steps to go on with where they are not.
@@ -309,6 +311,8 @@ class Research(OpenRun):
         A judge that gives no answer of use changes nothing: what was approved is carried out, and then reported.
         """
         rejected: tuple[RejectedReply, ...] = ()
+        if flow.budget_ends_rounds(self._state, workflow.now()):
+            return None
         while flow.has_rounds_left(self._state) and len(rejected) <= MAX_REASKS:
             brief = flow.judge_brief(self._state, workflow.now().date(), rejected)
             rules = self._state.rules.model_copy(update={"excess_is_cut": len(rejected) == MAX_REASKS})
@@ -331,54 +335,3 @@ class Research(OpenRun):
             self._state.has_gaps = True
             self._notice("replan_failed", reason=rejected[-1].error)
         return None
-
-    async def _report(self) -> None:
-        """Have the report written; findings that were paid for are joined when no model can write it."""
-        self._state.hand_to_reporter(workflow.now())
-        self._enter(Phase.REPORTING)
-        if self._request.report_style is ReportStyle.PLAIN:
-            await self._join_findings()
-            return
-        try:
-            await self._write_report()
-        except ServiceError as error:
-            self._state.has_gaps = True
-            self._notice("joined_without_model", reason=error)
-            await self._join_findings()
-
-    async def _write_report(self) -> None:
-        written: StoredText = ""
-        for _ in range(1 + MAX_CONTINUATIONS):
-            brief = flow.reporter_brief(self._state, workflow.now().date(), written)
-            reply = await self._call(
-                ModelActivities.write_report, ReportRequest(brief=brief), policies.MODEL, "reporter"
-            )
-            self._state.spend(reply.usage, Role.REPORTER)
-            written = reply.text
-            if not reply.was_cut:
-                break
-        else:
-            self._state.has_gaps = True
-            self._notice("report_incomplete", reason=f"{MAX_CONTINUATIONS} continuations did not end it")
-        self._draft = written
-
-    async def _join_findings(self) -> None:
-        request = JoinRequest(
-            title=self._state.title(), findings=flow.finding_briefs(self._state), locale=self._state.locale
-        )
-        joined = await self._keep(ReportActivities.join_findings, request, "join the findings")
-        self._draft = joined.text
-
-    async def _check_citations(self) -> None:
-        """Let only citations stand that resolve to sources of this run, and number them."""
-        self._enter(Phase.CHECKING)
-        request = FinishReportRequest(
-            text=self._draft,
-            sources=self._state.sources.without_texts(),
-            locale=self._state.locale,
-            title=self._state.title(),
-            notes=flow.gaps(self._state),
-            appendix=flow.spending_section(self._state),
-        )
-        finished = await self._keep(ReportActivities.finish_report, request, "check the citations")
-        self._state.take_report(workflow.now(), finished)

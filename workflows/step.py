@@ -1,22 +1,19 @@
 """One step: the model says its next move, code makes it and shows what came of it, until the step has its finding."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
-from temporalio.workflow import ActivityConfig
 
 with workflow.unsafe.imports_passed_through():
     from activities.llm import ModelActivities
     from activities.pages import PageActivities
     from activities.reports import ReportActivities
     from activities.search import SearchActivities
-    from deer.errors import FailureKind, InvalidInput, ServiceError
+    from deer.errors import ServiceError
     from deer.evidence import SourceRegister, shown_source
-    from deer.flow import MAX_ENTRY_CHARS
-    from deer.messages import Command, StepReport, parse_command, refuse_more
+    from deer.flow import unpriced_notice
     from deer.models import (
         AgentNote,
         Check,
@@ -24,9 +21,7 @@ with workflow.unsafe.imports_passed_through():
         CheckedClaim,
         Claim,
         Finding,
-        Phase,
-        ProgressEntry,
-        ProgressPage,
+        Kind,
         ReadRequest,
         SearchRequest,
         StepOutcome,
@@ -42,7 +37,8 @@ with workflow.unsafe.imports_passed_through():
     )
     from deer.wording import word
     from workflows import policies
-    from workflows.calling import Request, Result, call, call_locally
+    from workflows.calling import call_locally
+    from workflows.open_step import OpenStep, WoundDown
 
 
 MAX_CALLS_PER_TURN = 12
@@ -56,38 +52,26 @@ MAX_SOURCES_TOLD = 10
 """Sources named in the finding of a step that was told to end: more would be a list nobody reads."""
 
 
-class _WoundDown(Exception):
-    """No call is to be made any more."""
-
-
 @workflow.defn(name="Step")
-class Step:
+class Step(OpenStep):
     """An agent with its own context: it searches and reads, and ends with a finding or a reason why there is none."""
 
     @workflow.init
     def __init__(self, request: StepRequest) -> None:
         """State that message handlers need, which may run before `run`."""
-        self._request = request
-        self._sources = SourceRegister(prefix=request.brief.step.id, named_before=request.sources_named)
-        self._usage = Usage()
-        self._notices: list[str] = []
-        self._entries: list[ProgressEntry] = []
+        super().__init__(request)
         self._transcript: TextRef | None = None
         self._turn = 0
         self._searched = False
         self._known: dict[tuple[object, ...], ToolReply] = {}
-        self._held: str | None = None
-        self._paused = False
-        self._winding_down = False
-        self._reports = 0
 
     @workflow.run
     async def run(self, request: StepRequest) -> StepOutcome:
         """Work until there is a finding, the turns are spent, or a call fails for good."""
         try:
             return await self._work()
-        except _WoundDown:
-            return self._what_there_is()
+        except WoundDown as ending:
+            return self._what_there_is(str(ending))
         except ServiceError as error:
             return self._outcome(StepStatus.FAILED, reason=str(error))
         except (asyncio.CancelledError, FailureError) as error:
@@ -136,10 +120,14 @@ class Step:
             ),
             policies.MODEL,
             f"{brief.role} {brief.step.id}, turn {self._turn}",
+            Kind.TOKENS,
+            Kind.USD,
         )
         self._transcript = reply.transcript
         self._usage += reply.usage
-        self._notices += [text for text in reply.notices if text not in self._notices]
+        unpriced = unpriced_notice(reply.usage, brief.locale) if self._allowance.counts_usd else None
+        told = (*reply.notices, *([unpriced] if unpriced else []))
+        self._notices += [text for text in told if text not in self._notices]
         return reply
 
     def _history_is_long(self) -> bool:
@@ -219,7 +207,7 @@ class Step:
         except ServiceError as error:
             self._record(f"{asked.name} failed: {error}")
             return ToolReply(call_id=asked.id, error=str(error))
-        except _WoundDown:  # told at the next turn, once the other calls of this one have ended
+        except WoundDown:  # told at the next turn, once the other calls of this one have ended
             return ToolReply(call_id=asked.id, error="not made: the step is being ended")
 
     async def _search(self, asked: ToolCall) -> ToolReply:
@@ -241,6 +229,7 @@ class Step:
             ),
             policies.SEARCH,
             f"search: {asked.query}",
+            Kind.SEARCHES,
         )
         self._usage += Usage(searches=int(reply.was_paid))
         self._notices.extend(reply.notices)
@@ -264,123 +253,23 @@ class Step:
             ),
             policies.PAGE,
             f"read: {asked.url}",
+            Kind.PAGES,
         )
         self._usage += Usage(pages=int(reply.was_paid))
         page = self._sources.add(reply.source)
         text = () if reply.source.text is None else (reply.source.text,)
         return ToolReply(call_id=asked.id, page=page.model_copy(update={"texts": text}))
 
-    async def _call(
-        self,
-        activity: Callable[[Any, Request], Awaitable[Result]],
-        request: Request,
-        policy: ActivityConfig,
-        summary: str,
-    ) -> Result:
-        """The result of an activity. Raises ServiceError when it failed for good, _WoundDown when none is to be made.
-
-        A paused step makes no call until it is resumed.
-        """
-        if self._paused:
-            await workflow.wait_condition(lambda: not self._paused or self._winding_down)
-        if self._winding_down:
-            raise _WoundDown
-        return await call(activity, request, policy, summary, self._hold)
-
-    def _what_there_is(self) -> StepOutcome:
+    def _what_there_is(self, why: str) -> StepOutcome:
         """The step was told to end: what its searches brought, put together without a model, or nothing."""
         locale = self._request.brief.locale
         found = self._sources.all()[:MAX_SOURCES_TOLD]
         if not found:
-            return self._outcome(StepStatus.SKIPPED, reason=word("finished_early", locale))
+            return self._outcome(StepStatus.SKIPPED, reason=why or word("finished_early", locale))
         lines = [f"- {source.title}: {source.summary} [{source.id}]" for source in found]
         summary = "\n".join([word("cut_short_finding", locale), "", *lines])
-        outcome = self._outcome(StepStatus.DONE, finding=Finding(summary=summary))
+        outcome = self._outcome(StepStatus.DONE, finding=Finding(summary=summary), reason=why or None)
         return outcome.model_copy(update={"was_cut_short": True})
-
-    # Telling others
-
-    async def _hold(self, reason: str) -> None:
-        """Wait for a person; the parent is told, and shows it. Raises ServiceError when nobody came in time."""
-        self._held = reason
-        self._record(f"needs attention: {reason}")
-        await self._report(reason)
-        deadline = self._request.request.attention_deadline
-        try:
-            await workflow.wait_condition(
-                lambda: self._held is None or self._winding_down,
-                timeout=deadline,
-                timeout_summary="attention deadline",
-            )
-        except TimeoutError:
-            raise ServiceError(f"{reason}; nobody mended it in {deadline}", FailureKind.REJECTED) from None
-        finally:
-            self._held = None
-        await self._report(None)
-        if self._winding_down:
-            raise _WoundDown
-
-    async def _report(self, held: str | None) -> None:
-        parent = workflow.get_external_workflow_handle(self._request.run_id)
-        self._reports += 1
-        report = StepReport(step_id=self._request.brief.step.id, held=held, number=self._reports)
-        await parent.signal("report", report)
-
-    def _tell(self, notice: str, **values: object) -> None:
-        brief = self._request.brief
-        self._notices.append(word(notice, brief.locale, title=brief.step.title, **values))
-
-    def _record(self, text: str) -> None:
-        entry = ProgressEntry(at=workflow.now(), text=text[:MAX_ENTRY_CHARS], step_id=self._request.brief.step.id)
-        self._entries.append(entry)
-
-    def _outcome(
-        self,
-        status: StepStatus,
-        *,
-        finding: Finding | None = None,
-        claims: tuple[CheckedClaim, ...] = (),
-        reason: str | None = None,
-    ) -> StepOutcome:
-        return StepOutcome(
-            status=status,
-            finding=finding,
-            claims=claims,
-            reason=reason,
-            sources=self._sources.all(),
-            usage=self._usage,
-            notices=tuple(self._notices),
-        )
-
-    # Messages
-
-    @workflow.signal(description="A command of the run, such as retry")
-    def command(self, value: Any = None, *more: Any) -> None:
-        """Take a command of the parent; a malformed one changes nothing."""
-        try:
-            refuse_more("command", more)
-            self._obey(parse_command(value))
-        except InvalidInput as error:
-            workflow.logger.warning("ignored a command: %s", error)
-
-    def _obey(self, command: Command) -> None:
-        if command is Command.RETRY:
-            self._held = None
-        elif command is Command.WIND_DOWN:
-            self._winding_down = True
-        else:
-            self._paused = command is Command.PAUSE
-        self._record(f"told to {command.replace('_', ' ')}")
-
-    @workflow.query(description="What the step has done after a cursor")
-    def progress(self, since: str = "") -> ProgressPage:
-        """Live progress of this step; the empty cursor asks from the beginning."""
-        seen = min(int(since), len(self._entries)) if since.isdigit() else 0
-        resting = Phase.PAUSED if self._paused else Phase.RESEARCHING
-        phase = resting if self._held is None else Phase.NEEDS_ATTENTION
-        return ProgressPage(
-            cursor=str(len(self._entries)), phase=phase, reason=self._held, entries=tuple(self._entries[seen:])
-        )
 
 
 def _not_made(asked: ToolCall) -> ToolReply:

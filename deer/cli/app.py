@@ -18,6 +18,15 @@ app = typer.Typer(
 # Modules of the commands are imported inside them: --help must not wait for Temporal's client.
 
 
+_AS_ASKED = (
+    *("auto_accept", "locale", "report_style", "deep_thinking", "requested_by", "after"),
+    *("max_steps", "max_rounds", "replan_after", "max_turns", "max_edits", "max_parallel_steps", "max_search_results"),
+    *("budget_tokens", "budget_usd", "budget_minutes", "budget_searches", "budget_pages"),
+    *("review_deadline", "attention_deadline"),
+)
+"""Options that are called as the request calls them."""
+
+
 @app.command()
 def research(
     question: o.Question,
@@ -36,6 +45,11 @@ def research(
     max_clarification_rounds: o.MaxClarificationRounds = None,
     max_parallel_steps: o.MaxParallelSteps = None,
     max_search_results: o.MaxSearchResults = None,
+    budget_tokens: o.BudgetTokens = None,
+    budget_usd: o.BudgetUsd = None,
+    budget_minutes: o.BudgetMinutes = None,
+    budget_searches: o.BudgetSearches = None,
+    budget_pages: o.BudgetPages = None,
     report_style: o.ReportStyleName = None,
     deep_thinking: o.DeepThinking = False,
     no_look_around: o.NoLookAround = False,
@@ -50,31 +64,17 @@ def research(
     as_json: o.Json = False,
 ) -> None:
     """Research a question to a printed and saved report."""
+    given = dict(locals())
     from deer.cli.research import Wishes
     from deer.cli.research import research as do_research
 
-    asked = {
-        "auto_accept": auto_accept,
-        "locale": locale,
-        "max_steps": max_steps,
-        "max_rounds": max_rounds,
-        "replan_after": replan_after,
-        "max_turns": max_turns,
-        "max_edits": max_edits,
+    asked = {name: given[name] for name in _AS_ASKED} | {
         "max_clarification_rounds": max_clarification_rounds or clarify or None,
-        "max_parallel_steps": max_parallel_steps,
-        "max_search_results": max_search_results,
-        "report_style": report_style,
-        "deep_thinking": deep_thinking,
         "look_around": not no_look_around,
         "web_search": not no_web_search,
-        "review_deadline": review_deadline,
         "review_deadline_policy": on_review_deadline,
-        "attention_deadline": attention_deadline,
         "allowed_domains": tuple(allow_domain or ()),
         "denied_domains": tuple(deny_domain or ()),
-        "requested_by": requested_by,
-        "after": after,
     }
     wishes = Wishes(run_id=run_id, detach=detach, documents=documents, output=output, as_json=as_json)
     _end_with(do_research(question, asked, wishes))
@@ -194,6 +194,25 @@ def edit_step(
 
 
 @app.command()
+def budget(
+    run_id: o.RunId,
+    tokens: o.LimitTokens = None,
+    usd: o.LimitUsd = None,
+    minutes: o.LimitMinutes = None,
+    searches: o.LimitSearches = None,
+    pages: o.LimitPages = None,
+    detach: o.Detach = False,
+    as_json: o.Json = False,
+) -> None:
+    """Give a run other limits; those not named stay."""
+    from deer.cli import controlling
+    from deer.models import Kind
+
+    limits = dict(zip(Kind, (tokens, usd, minutes, searches, pages), strict=True))
+    _end_with(controlling.change_budget(run_id, limits, detach=detach, as_json=as_json))
+
+
+@app.command()
 def finish(run_id: o.RunId, detach: o.Detach = False, as_json: o.Json = False) -> None:
     """Begin nothing more, and report on what is known."""
     from deer.cli import controlling
@@ -222,6 +241,14 @@ def cancel(run_id: o.RunId, as_json: o.Json = False) -> None:
     from deer.cli import deciding
 
     _end_with(deciding.cancel(run_id, as_json=as_json))
+
+
+@app.command()
+def prune(older_than: o.OlderThan, dry_run: o.DryRun = False, as_json: o.Json = False) -> None:
+    """Remove from the store what runs left that ended long ago."""
+    from deer.cli import pruning
+
+    _end_with(pruning.prune_store(older_than, dry_run=dry_run, as_json=as_json))
 
 
 @app.command()

@@ -11,7 +11,7 @@ from typing import TextIO
 from pydantic import ValidationError
 
 from deer.errors import InvalidInput
-from deer.models import MAX_QUESTION_CHARS, RUN_ID_PATTERN, ReportStyle, ResearchRequest
+from deer.models import MAX_QUESTION_CHARS, RUN_ID_PATTERN, Kind, ReportStyle, ResearchRequest
 
 _OPTION_OF_FIELD = {
     "question": "QUESTION",
@@ -47,6 +47,8 @@ def build_request(question: str, options: Mapping[str, object]) -> ResearchReque
     for field in ("review_deadline", "attention_deadline"):
         if isinstance(deadline := given.get(field), str):
             given[field] = parse_duration(deadline, option_of(field))
+    if limits := limits_in({kind: given.pop(f"budget_{kind}", None) for kind in Kind}):
+        given["budget"] = limits
     if isinstance(style := given.get("report_style"), str):
         given["report_style"] = style.strip().lower().replace("-", "_")
     if isinstance(locale := given.get("locale"), str):
@@ -60,6 +62,12 @@ def build_request(question: str, options: Mapping[str, object]) -> ResearchReque
             "it says what happens at a deadline; give one with --review-deadline", "--on-review-deadline"
         )
     return request
+
+
+def limits_in(options: Mapping[Kind, object]) -> dict[str, object]:
+    """The limits of a budget that were given; the word `none` lifts one, and None says nothing of it."""
+    given = {kind.value: value for kind, value in options.items() if value is not None}
+    return {name: None if str(value).strip().lower() == "none" else value for name, value in given.items()}
 
 
 def parse_duration(text: str, option: str) -> timedelta:
@@ -101,6 +109,8 @@ def _naming_the_option(error: ValidationError) -> InvalidInput:
     complaint = error.errors(include_url=False, include_context=False)[0]
     field = str(complaint["loc"][0]) if complaint["loc"] else ""
     option, rule = option_of(field), complaint["msg"].removeprefix("Value error, ")
+    if field == "budget":
+        option = f"--budget-{complaint['loc'][-1]}"
     if field == "question":
         return InvalidInput(rule, option)
     if field == "report_style":

@@ -1,7 +1,7 @@
 """The options and arguments of the commands, as typer reads them. Numbers of a request are checked with it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -72,6 +72,22 @@ MaxParallelSteps = Annotated[
 MaxSearchResults = Annotated[
     str | None, typer.Option("--max-search-results", metavar="N", help="Results of a search, 1 to 20.")
 ]
+
+
+def _limit(option: str, what: str) -> Any:  # typer says no more of what an option is
+    return typer.Option(option, metavar="N", help=f"{what}, at most; `none` for no limit.", show_default=False)
+
+
+BudgetTokens = Annotated[str | None, _limit("--budget-tokens", "Tokens read and written")]
+BudgetUsd = Annotated[str | None, _limit("--budget-usd", "USD, by the prices that are set")]
+BudgetMinutes = Annotated[str | None, _limit("--budget-minutes", "Minutes at work")]
+BudgetSearches = Annotated[str | None, _limit("--budget-searches", "Searches")]
+BudgetPages = Annotated[str | None, _limit("--budget-pages", "Pages read")]
+LimitTokens = Annotated[str | None, _limit("--tokens", "Tokens read and written")]
+LimitUsd = Annotated[str | None, _limit("--usd", "USD, by the prices that are set")]
+LimitMinutes = Annotated[str | None, _limit("--minutes", "Minutes at work")]
+LimitSearches = Annotated[str | None, _limit("--searches", "Searches")]
+LimitPages = Annotated[str | None, _limit("--pages", "Pages read")]
 ReportStyleName = Annotated[
     str | None,
     typer.Option(
@@ -138,6 +154,10 @@ AnswerText = Annotated[
     str, typer.Argument(metavar="TEXT", help="The answer to the run's question.", show_default=False)
 ]
 Format = Annotated[str, typer.Option("--format", metavar="md|json", help="How to write it.")]
+OlderThan = Annotated[
+    str, typer.Option("--older-than", metavar="TIME", help="How long ago: 12h, 30d; an hour at least.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")]
 Port = Annotated[
     int | None,
     typer.Option("--port", metavar="N", help="Port to listen on; a free one unless said.", show_default=False),

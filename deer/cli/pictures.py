@@ -1,6 +1,6 @@
 """Runs, plans and lists as tables and lines for a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from urllib.parse import quote
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from deer.cli.durations import age
 from deer.cli.exits import CALL, one_line
 from deer.cli.listing import ListedRun
-from deer.models import HandOff, Phase, PlanStatus, ProgressEntry, RunStatus, RunUsage, StepStatus
+from deer.models import HandOff, Kind, Phase, PlanStatus, ProgressEntry, RunStatus, RunUsage, Spent, StepStatus
 from deer.wording import in_usd
 
 _LOOK_OF_STEP = {
@@ -24,6 +24,8 @@ _LOOK_OF_STEP = {
 }
 _LATEST_HANDOFFS = 4
 _FINDING_CHARS = 300
+_DIGITS = {Kind.USD: 4, Kind.MINUTES: 1}
+"""After the point, of what is not counted in whole numbers."""
 
 
 def plan_table(plan: PlanStatus, *, with_status: bool) -> Table:
@@ -61,6 +63,8 @@ def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) ->
         parts.append(_sources_line(status))
     if status.usage != RunUsage():
         parts.append(Text(f"Spent: {spending(status.usage)}"))
+    if status.budget:
+        parts.append(Text(f"Budget: {budget_line(status.budget)}"))
     if status.usage.model_calls:
         parts.append(spending_table(status.usage))
     parts.extend(Text(f"Notice: {_readable(notice)}", "yellow") for notice in status.notices)
@@ -95,6 +99,8 @@ def live_picture(status: RunStatus, latest: Iterable[ProgressEntry]) -> Group:
             table.add_row(Text(mark, style), Text(step.id), line)
         parts.append(table)
     parts.append(Text(f"Spent: {spending(status.usage)}", "dim"))
+    if status.budget:
+        parts.append(Text(f"Budget: {budget_line(status.budget)}", "dim"))
     return Group(*parts)
 
 
@@ -168,6 +174,14 @@ def spending(usage: RunUsage) -> str:
     if usage.cost_usd:
         counts.append(f"{in_usd(usage.cost_usd)} USD")
     return ", ".join(counts)
+
+
+def budget_line(budget: Mapping[Kind, Spent]) -> str:
+    """How much of each limit is used, such as `4,200 of 50,000 tokens, 0.021 of 1 USD`."""
+    return ", ".join(
+        f"{spent.used:,.{_DIGITS.get(kind, 0)}f} of {spent.limit:,.12g} {'USD' if kind is Kind.USD else kind}"
+        for kind, spent in budget.items()
+    )
 
 
 def _head(status: RunStatus) -> Text:

@@ -23,7 +23,7 @@ from deer.cli.starting import start_or_attach
 from deer.cli.terminal import RealTerminal, Terminal
 from deer.config import Settings, load_settings
 from deer.errors import Refused
-from deer.models import Phase, RunStatus
+from deer.models import Kind, Phase, RunStatus
 from deer.ports import TextStore
 
 # This command's own worker takes some seconds to load before it answers.
@@ -49,7 +49,7 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
     if wishes.output is not None:
         check_output(wishes.output)
     words = read_question(question, sys.stdin)
-    request = build_request(words, {"max_steps": settings.max_plan_steps, **_given(options)})
+    request = build_request(words, {**_defaults(settings), **_given(options)})
     if settings.temporal.embedded:
         for notice in settings.services(documents=wishes.documents is not None).notices:
             printer.say(f"notice: {notice}")
@@ -211,6 +211,12 @@ def _write(status: RunStatus, text: str | None, printer: Printer) -> None:
         printer.status_json(status)
     elif text:
         printer.document(text)
+
+
+def _defaults(settings: Settings) -> dict[str, object]:
+    """What settings say for a request that does not say otherwise."""
+    limits = {f"budget_{kind}": getattr(settings, f"budget_{kind}") for kind in Kind}
+    return {"max_steps": settings.max_plan_steps, **limits}
 
 
 def _given(options: Mapping[str, object]) -> dict[str, object]:

@@ -16,7 +16,7 @@ from deer.cli.logs import logged_to, not_logged
 from deer.config import Settings
 from deer.devserver import ServerHold, hold_server, recorded_server
 from deer.errors import NoServer
-from deer.ports import TextStore
+from deer.ports import PrunableStore
 from deer.temporal import RESEARCH_QUEUE, connect, has_poller, keep_closed_runs
 
 Work = Callable[[Settings, Client, asyncio.Event], Coroutine[Any, Any, None]]  # coroutines take nothing
@@ -39,7 +39,7 @@ class Session:
     """
 
     client: Client
-    store: TextStore
+    store: PrunableStore
     embedded: bool
     ui_address: str | None
     has_worker: bool = True
@@ -83,7 +83,7 @@ async def open_session(
     else:
         with not_logged():
             store = _store(settings)
-            client = await connect(settings)
+            client = await connect(settings, store=store)
             if requires_worker:
                 await _require_worker(client)
             yield Session(client, store, embedded=False, ui_address=None)
@@ -101,13 +101,16 @@ async def _require_worker(client: Client) -> None:
 @asynccontextmanager
 async def _embedded_session(settings: Settings, work: Work | None) -> AsyncIterator[Session]:
     store = _store(settings)
+    if work is _research_work and not _is_worked_for(settings):
+        from worker import load_worker
+
+        asyncio.get_running_loop().run_in_executor(None, load_worker, settings)  # while the server starts
     hold = await hold_server(settings.data_dir)
     try:
         with logged_to(settings.data_dir / "worker.log"):
-            client = await connect(settings, hold.address, patience=SERVER_PATIENCE)
+            client = await connect(settings, hold.address, store=store, patience=SERVER_PATIENCE)
             await keep_closed_runs(client, KEEP_CLOSED_RUNS)
-            record = recorded_server(settings.data_dir)
-            other_worker = record is not None and record.has_worker
+            other_worker = _is_worked_for(settings)
             session = Session(
                 client,
                 store,
@@ -121,6 +124,12 @@ async def _embedded_session(settings: Settings, work: Work | None) -> AsyncItera
                 yield session
     finally:
         hold.release()
+
+
+def _is_worked_for(settings: Settings) -> bool:
+    """Whether a process is recorded that runs a worker of the embedded server."""
+    record = recorded_server(settings.data_dir)
+    return record is not None and record.has_worker
 
 
 async def keep_server(hold: ServerHold) -> None:
@@ -174,7 +183,7 @@ def _no_worker(client: Client) -> NoServer:
     return NoServer(f"no worker polls queue '{RESEARCH_QUEUE}' at {address}; start one with: {CALL_WORKER}")
 
 
-def _store(settings: Settings) -> TextStore:
+def _store(settings: Settings) -> PrunableStore:
     from worker import open_store
 
     return open_store(settings)

@@ -16,9 +16,10 @@ from deer.cli.handles import TemporalRun, rpc_errors_named
 from deer.cli.reading import read_record
 from deer.errors import Refused
 from deer.flow import RunState
+from deer.flow.budget import in_words
 from deer.models import Phase, ResearchRequest
 from deer.ports import TextStore
-from deer.temporal import RESEARCH_PHASE, RESEARCH_QUEUE
+from deer.temporal import RESEARCH_PHASE, RESEARCH_QUEUE, TASK_TIMEOUT
 
 WORKFLOW = "Research"
 _SUMMARY_CHARS = 120
@@ -69,6 +70,7 @@ async def _start(client: Client, run_id: str, request: ResearchRequest, state: R
         args=[request] if state is None else [request, state],
         id=run_id,
         task_queue=RESEARCH_QUEUE,
+        task_timeout=TASK_TIMEOUT,
         id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
         id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
         static_summary=f"Deep research: {_cut(' '.join(request.question.split()), _SUMMARY_CHARS)}",
@@ -87,6 +89,7 @@ def _details(request: ResearchRequest) -> str:
         f"{_cut(request.question, _MEMO_CHARS)}{asked_by}\n\n"
         f"- at most {request.max_steps} steps, {request.max_parallel_steps} at once, {request.max_turns} turns each\n"
         f"- rounds: {request.max_rounds}\n{asks_back}"
+        f"- budget: {in_words(request.budget)}\n"
         f"- plans are {'accepted at once' if request.auto_accept else 'reviewed by a person'}"
     )
 

@@ -155,6 +155,18 @@ class SearchApi(StrEnum):
     DOCUMENTS = "documents"
 
 
+AWS_VARIABLES = frozenset(
+    {
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "AWS_ENDPOINT_URL",
+    }
+)
+"""How a store in S3 is reached. What else Amazon's own tools read, as in a container's role, is left to the library."""
+
 TEMPORAL_VARIABLES = frozenset(
     f"TEMPORAL_{name}"
     for name in (

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from deer.config.endpoints import TEMPORAL_METADATA_PREFIX, TEMPORAL_VARIABLES
+from deer.config.endpoints import AWS_VARIABLES, TEMPORAL_METADATA_PREFIX, TEMPORAL_VARIABLES
 
 OWN_PREFIX = "DEER_"
 
@@ -34,6 +34,11 @@ VARIABLES: Mapping[str, str] = {
         "TAVILY_BASE_URL",
         "MAX_PLAN_STEPS",
         "MCP_SERVERS",
+        "DEER_BUDGET_TOKENS",
+        "DEER_BUDGET_USD",
+        "DEER_BUDGET_MINUTES",
+        "DEER_BUDGET_SEARCHES",
+        "DEER_BUDGET_PAGES",
         "DEER_DATA_DIR",
         "DEER_STORE",
         "DEER_ENV",
@@ -122,6 +127,7 @@ def _is_known(variable: str) -> bool:
     return (
         variable in VARIABLES
         or variable in _PASSED_BY_MAKE
+        or variable in AWS_VARIABLES
         or variable in TEMPORAL_VARIABLES
         or variable.startswith(TEMPORAL_METADATA_PREFIX)
     )

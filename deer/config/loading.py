@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from deer.config.endpoints import MODEL_TAG, TIER_TAG, ModelSettings, TemporalSettings
+from deer.config.endpoints import AWS_VARIABLES, MODEL_TAG, TIER_TAG, ModelSettings, TemporalSettings
 from deer.config.layers import VARIABLES, Values, merge, read_layers
 from deer.config.settings import Settings
 from deer.errors import SettingsError
@@ -33,10 +33,11 @@ def load_settings(env: Mapping[str, str] | None = None, directory: Path | None =
     values, places = merge(layers)
     problems = [problem for layer in layers for problem in layer.problems]
     temporal = {name: values.pop(name) for name in list(values) if name.startswith("TEMPORAL_")}
+    aws = {name: str(values.pop(name)) for name in list(values) if name in AWS_VARIABLES}
     values.pop("DEER_QUESTION", None)
     fields = {VARIABLES[variable]: value for variable, value in values.items()}
     try:
-        settings = Settings.model_validate({**fields, "temporal": _temporal(temporal)})
+        settings = Settings.model_validate({**fields, "temporal": _temporal(temporal), "aws": aws})
     except ValidationError as error:
         problems += _worded(error.errors(include_url=False), places)
         raise SettingsError("; ".join(problems)) from None  # the cause would show values
@@ -44,9 +45,13 @@ def load_settings(env: Mapping[str, str] | None = None, directory: Path | None =
         raise SettingsError("; ".join(problems))
     located = {
         "data_dir": base / settings.data_dir.expanduser(),
-        "store": None if settings.store is None else str(base / Path(settings.store).expanduser()),
+        "store": None if settings.store is None else _located(settings.store, base),
     }
     return settings.model_copy(update=located)
+
+
+def _located(store: str, base: Path) -> str:
+    return store if "://" in store else str(base / Path(store).expanduser())
 
 
 def _temporal(variables: Mapping[str, Any]) -> Values:  # Any: whatever a file holds

@@ -1,5 +1,7 @@
 """The settings of the program, typed and frozen, and what follows from them."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +15,7 @@ from deer.config.endpoints import (
     HttpAddress,
     ModelSettings,
     ModelTier,
+    Price,
     RoleModels,
     SearchApi,
     TemporalSettings,
@@ -23,12 +26,17 @@ from deer.errors import SettingsError
 from deer.models import Role
 
 NO_MODEL_NOTICE = "No language model is set: answers are sentences picked from the sources, word for word."
+_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^?#@]*)?")
 MODELS_RULE = "the name of a model, a table, or several of them in order of fallback"
 EXAMPLE_CORPUS_NOTICE = "No search is set either: only the example articles that come with the program are searched."
 
 
 def _separated(written: object) -> object:
     return [word.strip() for word in written.split(",") if word.strip()] if isinstance(written, str) else written
+
+
+def _above_zero(most: int) -> str:
+    return f"a number above 0, {most} at most"
 
 
 def _names(kind: type[StrEnum]) -> str:
@@ -89,6 +97,17 @@ class Settings(BaseSettings):
     ] = None
 
     max_plan_steps: Annotated[WholeNumber, Field(ge=1, le=30, description="a whole number from 1 to 30")] = 5
+    budget_tokens: Annotated[
+        WholeNumber | None, Field(ge=1, le=10_000_000_000, description="a whole number from 1 to 10000000000")
+    ] = None
+    budget_usd: Annotated[Price | None, Field(gt=0, le=1_000_000, description=_above_zero(1_000_000))] = None
+    budget_minutes: Annotated[Price | None, Field(gt=0, le=525_600, description=_above_zero(525_600))] = None
+    budget_searches: Annotated[
+        WholeNumber | None, Field(ge=0, le=1_000_000, description="a whole number from 0 to 1000000")
+    ] = None
+    budget_pages: Annotated[
+        WholeNumber | None, Field(ge=0, le=1_000_000, description="a whole number from 0 to 1000000")
+    ] = None
     model_timeout_seconds: Annotated[
         WholeNumber, Field(ge=5, le=540, description="a whole number of seconds from 5 to 540")
     ] = 120
@@ -118,7 +137,11 @@ class Settings(BaseSettings):
     """Which version a worker is; a digest of its code unless said."""
 
     data_dir: Annotated[Path, Field(description="a directory")] = Path(".deer")
-    store: Annotated[str | None, Field(description="a directory that workers and starter share")] = None
+    store: Annotated[
+        str | None, Field(description="a directory that workers and starter share, or s3://bucket/prefix")
+    ] = None
+    aws: Mapping[str, SecretStr] = Field(default_factory=dict)
+    """The AWS_* variables that were set, for a store in S3."""
     env: Annotated[Deployment, Field(description=f"one of: {_names(Deployment)}")] = Deployment.DEVELOPMENT
     require: Annotated[
         frozenset[Literal["chromium", "temporal"]],
@@ -145,9 +168,9 @@ class Settings(BaseSettings):
 
     @field_validator("store")
     @classmethod
-    def _is_a_directory(cls, store: str | None) -> str | None:
-        if store is not None and "://" in store:
-            raise ValueError("only directories are supported by this version")
+    def _is_a_directory_or_bucket(cls, store: str | None) -> str | None:
+        if store is not None and "://" in store and not _BUCKET.fullmatch(store):
+            raise ValueError("neither a directory nor s3://bucket/prefix")
         return store
 
     @model_validator(mode="after")
@@ -242,12 +265,16 @@ class Settings(BaseSettings):
             if any(self._completed(model).api_key is None for model in models)
         )
 
-    def store_location(self, embedded: bool) -> Path:
-        """The directory of the TextStore. Raises SettingsError outside embedded mode when DEER_STORE is not set."""
+    def store_location(self, embedded: bool) -> str:
+        """Where the TextStore is: a directory, or `s3://bucket/prefix`.
+
+        Raises SettingsError outside embedded mode when DEER_STORE is not set.
+        """
         if self.store is not None:
-            return Path(self.store)
+            return self.store
         if embedded:
-            return self.data_dir / "store"
+            return str(self.data_dir / "store")
         raise SettingsError(
-            "DEER_STORE is not set: outside embedded mode name a directory that workers and starter share"
+            "DEER_STORE is not set: outside embedded mode name a directory that workers and starter share, "
+            "or s3://bucket/prefix"
         )

@@ -1,5 +1,6 @@
 """The state of a run and every decision about it, without effects: no clock, no id, no random source of its own."""
 
+from deer.flow.allowance import Allowance
 from deer.flow.briefs import (
     can_search,
     coordinator_brief,
@@ -7,6 +8,18 @@ from deer.flow.briefs import (
     planner_brief,
     reporter_brief,
     step_brief,
+)
+from deer.flow.budget import (
+    budget_ends_rounds,
+    end_overdue_steps,
+    may_look_around,
+    settle_leases,
+    tell_time,
+    time_left,
+    time_watched,
+    unpriced_notice,
+    why_no_report,
+    why_spent,
 )
 from deer.flow.controls import Orders, check_control, take_control
 from deer.flow.coordination import check_answer, open_question, take_answer, take_decision
@@ -26,6 +39,8 @@ from deer.flow.team import (
     has_rounds_left,
     has_steps_to_do,
     is_as_planned,
+    leave_out_unpayable,
+    report_notes,
     settle_waiting_steps,
     start_ready_steps,
     steps_to_start,
@@ -36,12 +51,14 @@ from deer.flow.views import finding_briefs, outcome_of, progress_since, referenc
 __all__ = [
     "MAX_ENTRY_CHARS",
     "PAUSE_REASON",
+    "Allowance",
     "Orders",
     "ReviewState",
     "RunState",
     "StepProgress",
     "accept_unanswered",
     "begin_round",
+    "budget_ends_rounds",
     "can_search",
     "check_answer",
     "check_control",
@@ -49,6 +66,7 @@ __all__ = [
     "check_step_report",
     "coordinator_brief",
     "do_without_the_rest",
+    "end_overdue_steps",
     "end_phase",
     "end_step",
     "finding_briefs",
@@ -59,6 +77,8 @@ __all__ = [
     "hold",
     "is_as_planned",
     "judge_brief",
+    "leave_out_unpayable",
+    "may_look_around",
     "open_question",
     "outcome_of",
     "picture",
@@ -68,7 +88,9 @@ __all__ = [
     "ready_steps",
     "recalled_from",
     "references_of",
+    "report_notes",
     "reporter_brief",
+    "settle_leases",
     "settle_waiting_steps",
     "spending_section",
     "start_ready_steps",
@@ -82,4 +104,10 @@ __all__ = [
     "take_earlier",
     "take_review",
     "take_step_report",
+    "tell_time",
+    "time_left",
+    "time_watched",
+    "unpriced_notice",
+    "why_no_report",
+    "why_spent",
 ]

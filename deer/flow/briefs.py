@@ -130,7 +130,7 @@ def _bounded(sources: tuple[SourceBrief, ...]) -> tuple[SourceBrief, ...]:
 
 def can_search(state: RunState) -> bool:
     """Whether the run may search at all."""
-    return state.request.web_search or bool(state.request.documents)
+    return state.request.can_search
 
 
 def _background(state: RunState) -> tuple[SourceBrief, ...]:

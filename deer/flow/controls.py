@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from deer.errors import InvalidInput, Refused
+from deer.flow.budget import change_budget, changed_budget, in_words, lacking_for_research, why_spent
 from deer.flow.plans import ENDED
 from deer.flow.state import PAUSE_REASON, RunState
 from deer.flow.team import leave_out
 from deer.messages import Command, Control, ControlAction
-from deer.models import Model, Phase, PlanDraft, Step, StepStatus
+from deer.models import Lease, Model, Phase, PlanDraft, Step, StepStatus
 from deer.parsing import parse_plan
 from deer.wording import word
 
@@ -20,11 +21,11 @@ _RESEARCH = (Phase.PLANNING, Phase.AWAITING_REVIEW, Phase.RESEARCHING)
 class Orders(Model):
     """What came of a control: `done` in plain words, and what the steps at work are to be told.
 
-    `tell`: command by step id. `cancel`: ids of steps whose workflows are to be cancelled.
+    `tell`: a command or a new lease by step id. `cancel`: ids of steps whose workflows are to be cancelled.
     """
 
     done: str
-    tell: Mapping[str, Command] = {}
+    tell: Mapping[str, Command | Lease] = {}
     cancel: tuple[str, ...] = ()
 
 
@@ -86,6 +87,8 @@ def _check_retry(state: RunState, control: Control) -> None:
     if status not in (StepStatus.FAILED, StepStatus.SKIPPED):
         raise Refused(f"step {control.step_id} has not failed; it is {status}")
     _refuse_unless_researching(state, "tried again")
+    if (kind := lacking_for_research(state)) is not None and not _at_work(state):
+        raise Refused(f"{why_spent(state, kind)}; raise it first")
 
 
 def _retry(state: RunState, at: datetime, control: Control) -> Orders:
@@ -199,12 +202,15 @@ def _finish(state: RunState, at: datetime, control: Control) -> Orders:
     return Orders(done=done, tell=dict.fromkeys(_at_work(state), Command.WIND_DOWN))
 
 
-def _refuse_budget(state: RunState, control: Control) -> None:
-    raise Refused("budget is not possible in this version")
+def _check_budget(state: RunState, control: Control) -> None:
+    changed_budget(state, control.budget)
 
 
-def _no_budget(state: RunState, at: datetime, control: Control) -> Orders:
-    raise Refused("budget is not possible in this version")
+def _budget(state: RunState, at: datetime, control: Control) -> Orders:
+    budget = changed_budget(state, control.budget)
+    done = f"the budget is now {in_words(budget)}"
+    state.record(at, done)
+    return Orders(done=done, tell=change_budget(state, at, budget))
 
 
 def _refuse_unless_researching(state: RunState, what: str) -> None:
@@ -230,7 +236,7 @@ _CHECKS: Mapping[ControlAction, Callable[[RunState, Control], None]] = {
     ControlAction.ADD_STEP: _check_change,
     ControlAction.EDIT_STEP: _check_change,
     ControlAction.FINISH: _check_finish,
-    ControlAction.BUDGET: _refuse_budget,
+    ControlAction.BUDGET: _check_budget,
 }
 _DEEDS: Mapping[ControlAction, Callable[[RunState, datetime, Control], Orders]] = {
     ControlAction.PAUSE: _pause,
@@ -240,5 +246,5 @@ _DEEDS: Mapping[ControlAction, Callable[[RunState, datetime, Control], Orders]] 
     ControlAction.ADD_STEP: _change,
     ControlAction.EDIT_STEP: _change,
     ControlAction.FINISH: _finish,
-    ControlAction.BUDGET: _no_budget,
+    ControlAction.BUDGET: _budget,
 }

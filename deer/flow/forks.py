@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from deer.errors import Refused
+from deer.flow.ledger import Ledger
 from deer.flow.state import ReviewState, RunState, StepProgress
 from deer.flow.team import ended_steps
 from deer.models import FoundSource, Phase, Recalled, ResearchRequest
@@ -32,6 +33,7 @@ def forked(state: RunState, step_id: str, run_id: str, request: ResearchRequest,
         revisions=1,
         review=ReviewState.WAITING,
         sources=state.sources.behind(("b", *kept)),
+        ledger=Ledger(budget=request.budget),
         earlier=state.earlier,
     )
     fork.hand_off(at, f"run {state.id}", "review", f"a fork that keeps what came before {step_id}")

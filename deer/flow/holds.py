@@ -23,12 +23,14 @@ def check_step_report(state: RunState, report: StepReport) -> None:
 
 
 def take_step_report(state: RunState, at: datetime, report: StepReport) -> None:
-    """A step says that it is held, or goes on; what a later report has overtaken is void. Raises Refused."""
+    """A step says what it spent, and that it is held or goes on; one that came late is void. Raises Refused."""
     check_step_report(state, report)
     if report.number < state.reports_seen.get(report.step_id, 0):
         return
     state.reports_seen[report.step_id] = report.number
+    if report.usage is not None:
+        state.ledger.ask(report.step_id, report.usage, report.wants)
     if report.held is None:
         state.release(report.step_id)
-    else:
+    elif state.held.get(report.step_id) != report.held:
         hold(state, at, report.step_id, report.held)

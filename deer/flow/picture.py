@@ -1,5 +1,6 @@
 """A run as a Markdown picture, for the current details in Temporal's UI."""
 
+from deer.flow.budget import budget_status
 from deer.flow.state import RunState
 from deer.models import Phase, StepStatus
 
@@ -41,6 +42,8 @@ def picture(state: RunState) -> str:
         f"model calls {usage.model_calls}, tokens {usage.input_tokens + usage.output_tokens}, "
         f"searches {usage.searches}, pages {usage.pages}, sources {len(state.sources.sources)}"
     )
+    if budget := budget_status(state):
+        parts.append("budget: " + ", ".join(f"{s.used:,.6g} of {s.limit:,.12g} {kind}" for kind, s in budget.items()))
     if state.handoffs:
         latest = state.handoffs[-_HANDOFFS_SHOWN:]
         parts.append("\n".join(f"- {_inline(h.sender)} → {_inline(h.to)}: {_inline(h.reason)}" for h in latest))

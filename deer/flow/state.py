@@ -6,6 +6,7 @@ from enum import StrEnum
 from pydantic import BaseModel, Field
 
 from deer.evidence import SourceRegister
+from deer.flow.ledger import Ledger
 from deer.flow.plans import plan_from_draft
 from deer.models import (
     CheckedClaim,
@@ -45,7 +46,8 @@ MAX_NOTICES = 200
 class StepProgress(BaseModel):
     """How far a step has come. `attempt` counts its child workflows from 1.
 
-    `skip_asked`: a person wants to do without it. `was_cut_short`: its finding is what it had when it was told to end.
+    `skip_asked`: a person wants to do without it. `ended_by`: which limit it was told to end at.
+    `was_cut_short`: its finding is what it had when it was told to end.
     `was_not_needed`: the judge found the findings enough before it was begun.
     """
 
@@ -55,6 +57,7 @@ class StepProgress(BaseModel):
     claims: tuple[CheckedClaim, ...] = ()
     reason: str | None = None
     skip_asked: bool = False
+    ended_by: str | None = None
     was_cut_short: bool = False
     was_not_needed: bool = False
 
@@ -114,13 +117,21 @@ class RunState(BaseModel):
     usage: Usage = Usage()
     spent_by: dict[Role, Usage] = {}
     """What each role spent of it, in the order in which they first spent something."""
+    ledger: Ledger = Field(default_factory=Ledger)
+    limits_met: tuple[str, ...] = ()
+    """What limits of the budget left out, besides steps: sentences for the report."""
+    worked: timedelta = timedelta()
+    """Time at work until it was last told, waits for people left out."""
+    working_since: datetime | None = None
+    """When the time was last told; None while the clock stands."""
     entries: tuple[ProgressEntry, ...] = ()
     entries_dropped: int = 0
 
     @classmethod
     def begin(cls, run_id: str, request: ResearchRequest) -> "RunState":
         """The state of a run that has done nothing yet."""
-        return cls(id=run_id, request=request, locale=request.locale or guessed_locale(request.question))
+        ledger = Ledger(budget=request.budget)
+        return cls(id=run_id, request=request, ledger=ledger, locale=request.locale or guessed_locale(request.question))
 
     # What happened
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from deer.flow.budget import lacking_for, lacking_for_research, why_spent
 from deer.flow.plans import ENDED, ready_steps
 from deer.flow.state import MAX_ENTRY_CHARS, RunState, StepProgress
 from deer.models import CheckedClaim, Phase, PlanDraft, ReplanAfter, Step, StepOutcome, StepStatus
@@ -17,7 +18,8 @@ def begin_round(state: RunState, at: datetime) -> None:
 
 def has_rounds_left(state: RunState) -> bool:
     """Whether another plan may be carried out."""
-    return state.round < state.request.max_rounds and not state.finishing
+    has_rounds = state.round < state.request.max_rounds and not state.finishing
+    return has_rounds and lacking_for_research(state) is None
 
 
 def stops_after_a_step(state: RunState) -> bool:
@@ -40,18 +42,44 @@ def steps_to_start(state: RunState) -> tuple[Step, ...]:
     if state.plan is None or state.paused or state.finishing:
         return ()
     statuses = {step_id: progress.status for step_id, progress in state.steps.items()}
-    running = sum(status is StepStatus.RUNNING for status in statuses.values())
+    ready = ready_steps(state.plan, statuses, len(statuses))
+    payable = tuple(step for step in ready if lacking_for(state, step) is None)
     at_once = 1 if stops_after_a_step(state) else state.request.max_parallel_steps
-    return ready_steps(state.plan, statuses, at_once - running)
+    return payable[: max(0, at_once - _running(state))]
+
+
+def _running(state: RunState) -> int:
+    return sum(progress.status is StepStatus.RUNNING for progress in state.steps.values())
 
 
 def start_ready_steps(state: RunState) -> tuple[Step, ...]:
-    """Mark the steps that may start now as running, and return them."""
+    """Mark the steps that may start now as running, each with a lease, and return them."""
     ready = steps_to_start(state)
+    at_work = _running(state) + len(ready)
+    started = []
     for step in ready:
+        if lacking_for(state, step) is not None:
+            continue  # those before it were given the rest
         attempt = state.steps[step.id].attempt + 1
         state.steps[step.id] = StepProgress(status=StepStatus.RUNNING, attempt=attempt)
-    return ready
+        state.reports_seen.pop(step.id, None)  # each attempt counts its reports from 1
+        state.ledger.open(step.id, state.usage, at_work)
+        started.append(step)
+    return tuple(started)
+
+
+def leave_out_unpayable(state: RunState, at: datetime) -> None:
+    """Leave out the steps for which the budget has nothing left, once no step at work can return anything."""
+    if state.plan is None or state.paused or state.finishing or _running(state):
+        return
+    while True:
+        statuses = {step_id: progress.status for step_id, progress in state.steps.items()}
+        ready = ready_steps(state.plan, statuses, len(statuses))
+        lacking = {step.id: kind for step in ready if (kind := lacking_for(state, step)) is not None}
+        if not lacking:
+            return
+        for step_id, kind in lacking.items():
+            end_step(state, at, step_id, StepOutcome(status=StepStatus.SKIPPED, reason=why_spent(state, kind)))
 
 
 def leave_out(state: RunState, at: datetime, reason: str) -> None:
@@ -86,12 +114,15 @@ def end_step(state: RunState, at: datetime, step_id: str, outcome: StepOutcome) 
     progress = state.steps[step_id]
     progress.status, progress.finding, progress.reason = outcome.status, outcome.finding, outcome.reason
     progress.was_cut_short = outcome.was_cut_short
+    if progress.ended_by and (outcome.was_cut_short or outcome.status is StepStatus.SKIPPED):
+        progress.reason = progress.ended_by
     if progress.skip_asked and outcome.status is StepStatus.SKIPPED:
         progress.reason = word("skipped_on_request", state.locale)
     progress.claims = tuple(_under_first_id(state, claim) for claim in outcome.claims)
     for text in outcome.notices:
         state.notice(at, text)
     state.release(step_id)
+    state.ledger.close(step_id)
     said = [str(outcome.status), _titles(state)[step_id], *([progress.reason] if progress.reason else [])]
     state.hand_off(at, step_id, "research team", ": ".join(said)[:MAX_ENTRY_CHARS])
 
@@ -121,10 +152,20 @@ def gaps(state: RunState) -> tuple[str, ...]:
     titles = _titles(state)
     keys = {StepStatus.FAILED: "step_failed", StepStatus.SKIPPED: "step_skipped"}
     return tuple(
-        word(keys.get(progress.status, "step_cut_short"), state.locale, title=titles[step_id], reason=progress.reason)
+        word(
+            keys.get(progress.status, "step_ended_by_budget" if progress.reason else "step_cut_short"),
+            state.locale,
+            title=titles[step_id],
+            reason=progress.reason,
+        )
         for step_id, progress in state.steps.items()
         if (progress.status in keys and not progress.was_not_needed) or progress.was_cut_short
     )
+
+
+def report_notes(state: RunState) -> tuple[str, ...]:
+    """What stands in the report about what is missing, a sentence each."""
+    return (*gaps(state), *state.limits_met)
 
 
 def end_phase(state: RunState) -> Phase:

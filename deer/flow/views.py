@@ -1,5 +1,6 @@
 """A run as people and programs see it: the status object, the texts it shows only the beginning of, live progress."""
 
+from deer.flow.budget import budget_status
 from deer.flow.plans import ENDED
 from deer.flow.state import RunState
 from deer.models import (
@@ -43,6 +44,7 @@ def status_of(state: RunState) -> RunStatus:
         ),
         handoffs=state.handoffs,
         usage=RunUsage(**state.usage.model_dump(include=set(Counts.model_fields)), roles=state.spent_by),
+        budget=budget_status(state),
         notices=state.notices,
         report=None if state.report is None else ReportStatus(markdown=shown(state.report), path=None, claims=claims),
         answer=state.answer,

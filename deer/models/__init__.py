@@ -15,6 +15,7 @@ from deer.models.briefs import (
     SourceBrief,
     StepBrief,
 )
+from deer.models.budget import Budget, Kind, Lease, Spent
 from deer.models.calls import (
     AgentNote,
     CancelRunReply,
@@ -137,6 +138,7 @@ __all__ = [
     "AgentNote",
     "AnyBrief",
     "Brief",
+    "Budget",
     "CancelRunReply",
     "CancelRunRequest",
     "ChangeKind",
@@ -167,6 +169,8 @@ __all__ = [
     "JoinedFindings",
     "JudgeBrief",
     "JudgeRequest",
+    "Kind",
+    "Lease",
     "Message",
     "Model",
     "ModelResult",
@@ -209,6 +213,7 @@ __all__ = [
     "SourceBrief",
     "SourceStatus",
     "Speaker",
+    "Spent",
     "Step",
     "StepBrief",
     "StepOutcome",

@@ -14,6 +14,7 @@ from deer.models.briefs import (
     ReporterBrief,
     StepBrief,
 )
+from deer.models.budget import Lease
 from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, Source
 from deer.models.plan import PlanDraft, PlanRules, StepStatus
 from deer.models.request import ResearchRequest
@@ -299,6 +300,7 @@ class StepRequest(Model):
     """Input of the workflow `Step`. `run_id` is the workflow id of the run, which is told when the step is held.
 
     `sources` are those that the findings in the brief may name, as far as the look-up of a quote needs them.
+    `lease`: what the step may spend until it asks for more; None without any limit.
     `sources_named`: how many ids the step's name was given to by an earlier try of it.
     """
 
@@ -306,6 +308,7 @@ class StepRequest(Model):
     brief: StepBrief
     request: ResearchRequest
     sources: tuple[Source, ...] = ()
+    lease: Lease | None = None
     sources_named: int = 0
 
 

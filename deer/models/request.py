@@ -6,9 +6,12 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from deer.models.budget import Budget
 from deer.models.texts import Message
 
 MAX_QUESTION_CHARS = 8_000
+MAX_NAMES = 200
+"""Domains of a list, or collections, that a request may name; it travels with every search."""
 RUN_ID_PATTERN = r"^(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}|\.[A-Za-z0-9_-][A-Za-z0-9._-]{0,62}|\.\.[A-Za-z0-9._-]{1,62})$"
 """Letters, digits and `._-`, 64 at most; not `.` and `..`, which mean places of a store."""
 LOCALE_PATTERN = r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?$"
@@ -82,10 +85,16 @@ class ResearchRequest(Message):
     report_style: ReportStyle = ReportStyle.STANDARD
     deep_thinking: bool = False
     web_search: bool = True
-    allowed_domains: tuple[Domain, ...] = ()
-    denied_domains: tuple[Domain, ...] = ()
-    documents: tuple[Annotated[str, Field(pattern=RUN_ID_PATTERN)], ...] = ()
+    allowed_domains: Annotated[tuple[Domain, ...], Field(max_length=MAX_NAMES)] = ()
+    denied_domains: Annotated[tuple[Domain, ...], Field(max_length=MAX_NAMES)] = ()
+    budget: Budget = Budget()
+    documents: Annotated[tuple[Annotated[str, Field(pattern=RUN_ID_PATTERN)], ...], Field(max_length=MAX_NAMES)] = ()
     """Names of document collections, never paths."""
+
+    @property
+    def can_search(self) -> bool:
+        """Whether there is anything that the run may search."""
+        return self.web_search or bool(self.documents)
 
     @field_validator("question")
     @classmethod

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from deer.models.budget import Kind, Spent
 from deer.models.evidence import CheckedClaim
 from deer.models.plan import StepStatus, StepType
 from deer.models.roles import Role
@@ -156,6 +157,8 @@ class RunStatus(Model):
     sources: tuple[SourceStatus, ...]
     handoffs: tuple[HandOff, ...]
     usage: RunUsage
+    budget: dict[Kind, Spent] = Field(default_factory=dict)
+    """Limit and use of every kind that is limited."""
     notices: tuple[str, ...]
     report: ReportStatus | None
     answer: str | None

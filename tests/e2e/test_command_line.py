@@ -184,6 +184,10 @@ def test_a_run_is_controlled_by_commands(starter: Command, waiting: str, tmp_pat
         (["edit-step", waiting, "s2", "--file", str(path)], "twice"),
         (["skip", waiting, "s2"], "step s2 is skipped"),
         (["skip", waiting, "s9"], "there is no step 's9'"),
+        (["budget", waiting, "--tokens", "90000", "--usd", "2.5"], "the budget is now 90,000 tokens, 2.5 USD"),
+        (["budget", waiting, "--usd", "none"], "the budget is now 90,000 tokens"),
+        (["budget", waiting], "give at least one limit"),
+        (["budget", waiting, "--pages", "few"], "--pages: few is not allowed"),
         (["retry", waiting], "nothing is held"),
         (["retry", waiting, "s1"], "has not failed"),
     ]
@@ -191,7 +195,9 @@ def test_a_run_is_controlled_by_commands(starter: Command, waiting: str, tmp_pat
         ran = starter(*arguments)
         assert said in ran.out + ran.err, arguments
         assert ran.code == (2 if "error: " in ran.err else 0), arguments
-    assert f"resume {waiting}" in starter("show", waiting).out
+    page = starter("show", waiting).out
+    assert f"resume {waiting}" in page
+    assert " of 90,000 tokens" in page
     assert starter("follow", waiting, "--json").code == 3
     resumed = starter("resume", waiting, "--json")
     assert (resumed.code, resumed.status.phase) == (0, Phase.AWAITING_REVIEW)
@@ -291,6 +297,7 @@ def test_small_talk_is_answered(starter: Command, run_id: str, deployment: Deplo
         ["resume"],
         ["skip", "s1"],
         ["finish"],
+        ["budget", "--tokens", "9"],
     ],
     ids=lambda arguments: str(arguments[0]),
 )

@@ -5,11 +5,13 @@ may repeat it once.
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 import pytest
+from temporalio.api.enums.v1 import PendingWorkflowTaskState
 from temporalio.testing import WorkflowEnvironment
 
 from deer.models import Phase
@@ -158,24 +160,40 @@ async def test_killed_in_every_kind_of_call_only_that_call_is_repeated(
     assert scripted.log.count("reporter") == len(ends) + 1
 
 
-async def test_killed_at_arbitrary_moments_no_recorded_call_is_repeated(
+async def test_what_was_approved_without_a_worker_is_taken_up_when_one_comes(
     deployment: Deployment, scripted: ScriptedServices
 ) -> None:
-    """Two kills in mid-run, wherever they fall, cost at most one repeat for each call then in flight."""
+    """Approvals that died with the worker, and those sent while there is none, move their runs as the next is ready."""
     scripted.scripts["planner"] = plan_by_number
-    scripted.setup.model_latency_s, scripted.setup.search_latency_s, scripted.setup.page_latency_s = 0.15, 0.1, 0.1
-    runs = [await deployment.runs.start(f"question number {number}", auto_accept=True) for number in range(30, 36)]
-    allowed = 0
-    for answered in (15, 50):
-        await eventually(lambda: len(scripted.log.answered()) >= answered, f"{answered} answers", 40)  # noqa: B023 - awaited here
-        deployment.worker.kill()
-        allowed += len(_times_asked(scripted)) - (await completed_calls(runs)).total()
-        deployment.worker.start()
-        await deployment.worker.until_ready()
-    ends = await asyncio.gather(*(run.end(within_s=60) for run in runs))
-    assert {status.phase for status in ends} == {Phase.COMPLETED}
-    assert len(scripted.log) - len(_times_asked(scripted)) <= allowed
-    assert (await completed_calls(runs)).total() == len(_times_asked(scripted))
+    numbers = ["40", "41", "42", "43"]
+    runs = [await deployment.runs.start(f"question number {number}") for number in numbers]
+    await asyncio.gather(*(run.reach(Phase.AWAITING_REVIEW, within_s=40) for run in runs))
+    deployment.worker.freeze()
+    for run in runs[:2]:
+        await run.signal("approve")
+        await eventually(lambda: is_handed_over(run), "the approval in the worker's hands")  # noqa: B023 - awaited here
+    deployment.worker.kill()
+    killed_at = time.monotonic()
+    for run in runs[2:]:
+        await run.signal("approve")
+    deployment.worker.start()
+    ready_at = await deployment.worker.until_ready()
+
+    def steps_of(number: str) -> list[Call]:
+        return scripted.log.calls("researcher", lambda call: belongs(number, call))
+
+    await eventually(lambda: all(map(steps_of, numbers)), "a step of every run")
+    # Three seconds, and as much again as this machine needed to start the worker.
+    assert max(steps_of(number)[0].started for number in numbers) - ready_at < 3 + (ready_at - killed_at)
+
+
+async def is_handed_over(run: Run) -> bool:
+    """Whether a worker has been given what a run is to do next."""
+    described = await run.handle.describe()
+    return (
+        described.raw_description.pending_workflow_task.state
+        == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_STARTED
+    )
 
 
 def _repeated(scripted: ScriptedServices) -> set[str]:

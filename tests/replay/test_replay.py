@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
-from deer.temporal import data_converter
+from deer.payloads import data_converter
 from tests.replay.record import HISTORIES, workflow_id_of
 from tests.replay.scenarios import SCENARIOS
 from tests.running.worker import WORKFLOWS

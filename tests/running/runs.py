@@ -14,6 +14,7 @@ from temporalio.service import RPCError
 from deer.flow import RunState
 from deer.models import Phase, PlanStatus, ProgressPage, ResearchRequest, RunStatus
 from deer.ports import TextStore
+from deer.temporal import TASK_TIMEOUT
 from tests.eventually import SLOW_MACHINE_S, eventually
 
 Handle = WorkflowHandle[Any, Any]  # a handle by name knows no types
@@ -171,7 +172,11 @@ class Runs:
     async def start_raw(self, request: object, run_id: str = "") -> Run:
         """Start a run with any input, as Temporal's own tools would."""
         handle = await self.client.start_workflow(
-            "Research", request, id=run_id or f"run-{uuid.uuid4().hex[:8]}", task_queue=self.task_queue
+            "Research",
+            request,
+            id=run_id or f"run-{uuid.uuid4().hex[:8]}",
+            task_queue=self.task_queue,
+            task_timeout=TASK_TIMEOUT,
         )
         run = Run(self.client, handle, self.store)
         self._started.append(run)

@@ -5,10 +5,10 @@ import sysconfig
 from pathlib import Path
 
 from temporalio.common import SearchAttributeKey
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 from deer.devserver.launch import QUEUE_SETTINGS
+from deer.payloads import data_converter
 
 PHASE = SearchAttributeKey.for_keyword("ResearchPhase")
 
@@ -22,7 +22,7 @@ def temporal_binary() -> str | None:
 async def start_server(binary: str) -> WorkflowEnvironment:
     """A dev server in memory that knows the search attribute."""
     return await WorkflowEnvironment.start_local(
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter(),
         search_attributes=[PHASE],
         dev_server_existing_path=binary,
         dev_server_log_level="never",
@@ -33,7 +33,7 @@ async def start_server(binary: str) -> WorkflowEnvironment:
 async def start_skipping_server(binary: str) -> WorkflowEnvironment:
     """The same server with a clock of its own for each workflow, which jumps when only timers are left."""
     return await WorkflowEnvironment.start_time_skipping_v2(
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter(),
         search_attributes=[PHASE],
         dev_server_existing_path=binary,
         dev_server_log_level="never",

@@ -17,7 +17,8 @@ from activities.reports import ReportActivities
 from activities.runs import RunActivities
 from activities.search import SearchActivities
 from deer.config import load_settings
-from deer.ports import PageReader
+from deer.payloads import data_converter
+from deer.ports import PageReader, PrunableStore, TextStore
 from deer.providers.documents import StoredDocuments
 from deer.providers.files import FileStore
 from deer.providers.pages import WebPages
@@ -50,17 +51,19 @@ async def research_worker(
     pages: PageReader,
     directory: Path,
     *,
+    store: PrunableStore | None = None,
     cached_workflows: int = 100,
     task_queue: str = "",
     **settings: str,
 ) -> AsyncIterator[Runs]:
-    """A worker on a task queue of its own, or on that of one before it, with its store under `directory`.
+    """A worker on a task queue of its own, or on that of one before it, with its store under `directory` unless given.
 
     `pages` is handed in because its processes take a second to start, and serve many workers.
     `cached_workflows` 0 replays every workflow from its history at each task. `settings` are those of the models, by
     the names of their variables, on top of the services' own.
     """
-    store = FileStore(directory / "store")
+    store = store or FileStore(directory / "store")
+    client = client_with(client, store)
     documents = StoredDocuments(store)
     async with AsyncExitStack() as open_connections:
         environment = {**services.environment(), **MODEL_TIMEOUT, **settings}
@@ -78,6 +81,13 @@ async def research_worker(
         made = worker_with(client, activities, cached_workflows=cached_workflows, task_queue=task_queue)
         async with made as worker:
             yield Runs(client, worker.task_queue, store)
+
+
+def client_with(client: Client, store: TextStore) -> Client:
+    """A client of the same server that keeps large values in a store, as the product's own does."""
+    config = client.config()
+    config["data_converter"] = data_converter(store)
+    return Client(**config)
 
 
 def worker_with(

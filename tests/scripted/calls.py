@@ -58,6 +58,11 @@ class Call:
         return "\n".join(content_of(message) for message in self.messages)
 
     @property
+    def wording(self) -> str:
+        """Everything that was sent: the address, and the body as JSON."""
+        return f"{self.path} {json.dumps(self.body, ensure_ascii=False)}"
+
+    @property
     def rounds(self) -> int:
         """How many times the model had called tools before this call."""
         return sum(1 for message in self.messages if message.get("tool_calls"))

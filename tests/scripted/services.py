@@ -21,6 +21,7 @@ from typing import Self
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -57,6 +58,10 @@ class Setup:
     """None: three pages named after the query."""
     pages: dict[str, str] = field(default_factory=dict)
     """HTML by name; other names get an article made for them."""
+    drips: frozenset[str] = frozenset()
+    """Names of pages that come a little at a time: 100 MB in a quarter of an hour."""
+    failure: Callable[[Call], Failure | None] | None = None
+    """Which failure a call is answered with, if any, on top of those planned by `fail`."""
 
 
 class Gate:
@@ -112,6 +117,8 @@ class ScriptedServices:
         self.log = CallLog()
         self.complaints: list[str] = []
         """What a strict endpoint refused: a fault of the client, whatever became of the run."""
+        self.after_answer: Callable[[Call], None] | None = None
+        """Told of each answer as soon as the whole of it was handed to the connection, in the services' thread."""
         self._counts: Counter[str] = Counter()
         self._failures: list[_PlannedFailure] = []
         self._gates = []
@@ -191,7 +198,7 @@ class ScriptedServices:
         await self._wait(call, reply, self.setup.model_latency_s)
         if isinstance(reply, Failure):
             return _failed(call, reply)
-        return _said(call, reply)
+        return self._watched(call, _said(call, reply))
 
     async def _search(self, request: Request) -> Response:
         body = await request.json()
@@ -208,7 +215,8 @@ class ScriptedServices:
         query = str(body.get("query", ""))
         results = self.setup.results(query) if self.setup.results else self._pages_about(query)
         _finish(call, 200)
-        return JSONResponse({"query": query, "results": list(results), "response_time": 0.1, "request_id": "r"})
+        found = {"query": query, "results": list(results), "response_time": 0.1, "request_id": "r"}
+        return self._watched(call, JSONResponse(found))
 
     def _pages_about(self, query: str) -> list[Json]:
         name = page_name(query)
@@ -230,8 +238,10 @@ class ScriptedServices:
         await self._wait(call, failure, self.setup.page_latency_s)
         if failure:
             return _failed(call, failure)
+        if name in self.setup.drips:
+            return StreamingResponse(_drip(call), media_type="text/html")
         _finish(call, 200)
-        return HTMLResponse(self.setup.pages.get(name) or article(name))
+        return self._watched(call, HTMLResponse(self.setup.pages.get(name) or article(name)))
 
     def _arrived(self, kind: Kind, role: str = "", path: str = "", body: Json | None = None) -> Call:
         self._counts[role or kind] += 1
@@ -239,7 +249,20 @@ class ScriptedServices:
         self.log.add(call)
         return call
 
+    def _watched(self, call: Call, response: Response) -> Response:
+        """The response, after whose last byte the watcher of answers is told."""
+        watcher = self.after_answer
+        if watcher is not None:
+
+            async def tell() -> None:
+                watcher(call)
+
+            response.background = BackgroundTask(tell)
+        return response
+
     def _planned_failure(self, call: Call) -> Failure | None:
+        if self.setup.failure is not None and (failure := self.setup.failure(call)):
+            return failure
         for planned in self._failures:
             if planned.of in (call.kind, call.role) and call.nth >= planned.first and planned.left > 0:
                 planned.left -= 1
@@ -256,6 +279,17 @@ class ScriptedServices:
 def _finish(call: Call, status: int) -> None:
     call.status = status
     call.finished = time.monotonic()
+
+
+async def _drip(call: Call) -> AsyncIterator[bytes]:
+    """A page without end, as far as anybody waits."""
+    paragraph = b"<p>" + b"drop " * 220 + b"</p>"
+    try:
+        for _ in range(100_000_000 // len(paragraph)):
+            yield paragraph
+            await asyncio.sleep(0.01)
+    finally:
+        _finish(call, 200)
 
 
 def _failed(call: Call, failure: Failure) -> Response:

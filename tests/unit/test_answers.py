@@ -1,11 +1,11 @@
-"""Each request of a run is answered once."""
+"""Each request of a run is answered once, and what was paid for is kept if that is possible at all."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from deer.answers import AnsweredOnce
+from deer.answers import AnsweredOnce, InsistentStore
 from deer.errors import FailureKind, ServiceError
 from deer.models import FoundSource, TextRef
 from deer.ports import offload, resolve, store_text
@@ -74,3 +74,31 @@ async def test_long_texts_are_offloaded_and_resolved(tmp_path: Path) -> None:
     source = FoundSource(url="u", title="t", summary="s", text=await store_text(store, "short"))
     assert (await resolve(store, source)).text == "short"
     assert (await resolve(store, source.model_copy(update={"text": long}))).text == "热" * 2_731
+
+
+def out_of_order(directory: Path) -> FileStore:
+    """A store with a file in the place of its directory, so that nothing can be kept in it."""
+    (directory / "store").touch()
+    return FileStore(directory / "store")
+
+
+async def test_what_cannot_be_kept_at_first_is_tried_again(tmp_path: Path) -> None:
+    """A store that is mended while somebody insists has the text; one that is not raises what is wrong with it."""
+    store = out_of_order(tmp_path)
+    putting = asyncio.create_task(InsistentStore(store, [0.02] * 500).put("paid for"))
+    await asyncio.sleep(0.05)
+    assert not putting.done()
+    (tmp_path / "store").unlink()
+    assert await store.get(await putting) == "paid for"
+
+    (tmp_path / "another").mkdir()
+    with pytest.raises(ServiceError, match="cannot be written"):
+        await InsistentStore(out_of_order(tmp_path / "another"), [0.01]).write_entry("runs/r1", "x")
+
+
+async def test_nothing_is_asked_that_could_not_be_kept(tmp_path: Path) -> None:
+    """With a store that cannot be written nobody outside is asked, so that nothing is paid for and lost."""
+    outside = Outside()
+    with pytest.raises(ServiceError, match="cannot be written"):
+        await AnsweredOnce(out_of_order(tmp_path)).get("answered/r1/x", FoundSource, "s1/1", outside.ask)
+    assert outside.asked == 0

@@ -92,7 +92,7 @@ def test_environment_of_our_services_is_accepted(name: str, tmp_path: Path) -> N
     }
     settings = load_settings(filled, tmp_path)
     assert not settings.temporal.embedded
-    assert settings.store_location(embedded=False) == Path("/data/store")
+    assert settings.store_location(embedded=False) == "/data/store"
     assert "texts:/data" in SERVICES[name]["volumes"]
 
 

@@ -131,7 +131,7 @@ class TestPlaces:
         """Relative directories are taken from where the files are."""
         settings = load_settings({"DEER_DATA_DIR": "data", "DEER_STORE": "texts"}, tmp_path)
         assert settings.data_dir == tmp_path / "data"
-        assert settings.store_location(embedded=False) == tmp_path / "texts"
+        assert settings.store_location(embedded=False) == str(tmp_path / "texts")
 
     def test_settings_cannot_be_changed(self, tmp_path: Path) -> None:
         """Settings are read once: assigning to one fails."""
@@ -152,7 +152,7 @@ class TestRefusals:
             ("SEARCH_API", "duckduckgo", "tavily, documents"),
             ("DEER_ENV", "prod", "development, production"),
             ("DEER_REQUIRE", "firefox", "chromium, temporal"),
-            ("DEER_STORE", "s3://bucket/x", "a directory"),
+            ("DEER_STORE", "gs://bucket/x", "a directory that workers and starter share, or s3://bucket/prefix"),
             ("DEER_MODEL_TIMEOUT_SECONDS", "1", "from 5 to 540"),
             ("DEER_MODEL_TIMEOUT_SECONDS", "541", "from 5 to 540"),
             ("OPENAI_BASE_URL", "models.test/v1", "an http or https address"),

@@ -9,7 +9,7 @@ from typer.main import get_command
 from deer.cli.app import app
 from deer.cli.asking import option_of
 from deer.cli.exits import ExitCode
-from deer.config.endpoints import TEMPORAL_VARIABLES
+from deer.config.endpoints import AWS_VARIABLES, TEMPORAL_VARIABLES
 from deer.config.layers import COMPOSE_VARIABLES, VARIABLES
 from deer.models import Phase, ResearchRequest, RunStatus
 from tests.source import ROOT, product_modules
@@ -19,7 +19,7 @@ DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOR_USERS = [README, USING, ROOT / "docs/deployment.md"]
 
-SETTINGS = {*VARIABLES, *TEMPORAL_VARIABLES, *COMPOSE_VARIABLES}
+SETTINGS = {*VARIABLES, *AWS_VARIABLES, *TEMPORAL_VARIABLES, *COMPOSE_VARIABLES}
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")

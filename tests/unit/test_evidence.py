@@ -77,6 +77,29 @@ def test_merging_a_source_under_its_own_id_keeps_what_was_read_of_it() -> None:
     assert (known.read, known.seen, known.aliases) == (True, ("read in s1", "seen around"), ())
 
 
+def test_sources_are_told_step_by_step_in_whatever_order_steps_ended() -> None:
+    """A run whose steps end in another order, as after a crash, tells its sources in the same order."""
+    steps = {
+        step: [source(f"{step}-{place}", f"https://{step}.test/{place}") for place in (1, 2)] for step in ("s2", "s10")
+    }
+    told = []
+    for order in (("s2", "s10"), ("s10", "s2")):
+        register = SourceRegister(prefix="b")
+        register.add(found("https://ex.test/a"))
+        for step in order:
+            register.merge([*steps[step], source(f"{step}-3", "https://both.test")])
+        told.append([known.url for known in register.all()])
+    assert told[0] == told[1]
+    assert [url.removeprefix("https://") for url in told[0]] == [
+        "ex.test/a",
+        "s2.test/1",
+        "s2.test/2",
+        "both.test",
+        "s10.test/1",
+        "s10.test/2",
+    ]
+
+
 TEXT = "The heat pump’s COP fell to  2.1 at -15 °C,\nas the “winter report” says."
 
 

@@ -148,5 +148,6 @@ def test_waiting_run_is_explained(project: Project) -> None:
 def test_help_lists_every_target(project: Project) -> None:
     """`make` alone prints each target with what it does."""
     shown = project.make().stdout
-    for target in ("setup", "research", "test", "check", "fmt", "bench-main", "lock"):
+    benches = ("bench-main", "bench-history", "bench-waiting", "bench-parallel")
+    for target in ("setup", "research", "test", "faults", "chaos", "check", "fmt", *benches, "lock"):
         assert f"make {target} " in shown

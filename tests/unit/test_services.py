@@ -184,7 +184,7 @@ class TestTemporal:
         settings = load_settings({"TEMPORAL_CONFIG_FILE": "/x.toml", "TEMPORAL_NAMESPACE": "n"}, tmp_path)
         assert settings.temporal.embedded
         assert settings.temporal.namespace == "n"
-        assert settings.store_location(embedded=True) == tmp_path / ".deer" / "store"
+        assert settings.store_location(embedded=True) == str(tmp_path / ".deer" / "store")
 
     def test_booleans_reach_temporal_as_words(self, tmp_path: Path) -> None:
         """A TOML boolean becomes the word that Temporal's own reader understands."""

@@ -1,5 +1,6 @@
 """What one run must not see of another, and what a bug may not do to either."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from deer.ports import PageReader
 from deer.providers.files import FileStore
 from tests.running import Runs, research_worker, worker_with
 from tests.scripted import Json, ScriptedServices, plan_of, research_step
+from tests.scripted.tokens import leaks_between, question_with_token, say_tokens
 
 
 async def test_a_run_cites_nothing_of_the_run_before_it(runs: Runs, scripted: ScriptedServices) -> None:
@@ -45,6 +47,16 @@ async def test_a_run_cites_nothing_of_the_run_before_it(runs: Runs, scripted: Sc
     assert {source.url.removeprefix(scripted.url) for source in second.sources} == {shared, "/page/second"}
     assert "subject-m1" not in scripted.log.calls("reporter")[1].text
     assert [call.path for call in scripted.log.calls("page")] == ["both", "both"]
+
+
+async def test_runs_side_by_side_hear_nothing_of_each_other(runs: Runs, scripted: ScriptedServices) -> None:
+    """Of five runs at once, each with tokens of its own, no request, report or record has those of another."""
+    say_tokens(scripted, steps=1)
+    started = {number: await runs.start(question_with_token(number), auto_accept=True) for number in range(5)}
+    ends = await asyncio.gather(*(run.end(within_s=60) for run in started.values()))
+    assert {status.phase for status in ends} == {Phase.COMPLETED}
+    records = {number: await run.record() for number, run in started.items()}
+    assert leaks_between(scripted, {n: record.model_dump_json() for n, record in records.items() if record}) == []
 
 
 async def test_a_request_that_is_no_request_fails_at_once(runs: Runs) -> None:

@@ -152,6 +152,9 @@ class MemoryStore:
         self.texts: dict[str, str] = {}
         self.entries: dict[str, str] = {}
 
+    async def require_writable(self) -> None:
+        pass
+
     async def put(self, text: str) -> str:
         name = sha256(text.encode()).hexdigest()
         self.texts[name] = text

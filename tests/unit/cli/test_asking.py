@@ -16,7 +16,7 @@ from deer.cli.asking import (
     request_hash,
 )
 from deer.errors import InvalidInput
-from deer.models import RUN_ID_PATTERN, DeadlinePolicy, ReportStyle, ResearchRequest
+from deer.models import RUN_ID_PATTERN, Budget, DeadlinePolicy, ReportStyle, ResearchRequest
 from tests.unit.cli.commands import options_of_research
 
 
@@ -74,6 +74,11 @@ def test_options_reach_the_request() -> None:
             "--deny-domain: http://127.0.0.1/ is not allowed: write a host",
         ),
         ({"allowed_domains": ("",)}, "--allow-domain: "),
+        (
+            {"budget_tokens": "0"},
+            "--budget-tokens: 0 is not allowed: input should be greater than or equal to 1",
+        ),
+        ({"budget_usd": "much"}, "--budget-usd: much is not allowed: "),
         ({"review_deadline_policy": "panic"}, "--on-review-deadline: panic is not allowed: "),
     ],
 )
@@ -83,6 +88,14 @@ def test_a_value_out_of_range_names_its_option(options: dict[str, object], said:
         build_request("What?", options)
     assert str(refusal.value).startswith(said)
     assert "\n" not in str(refusal.value)
+
+
+def test_limits_make_a_budget() -> None:
+    """Limits that are given are set, and the word none lifts one that settings give; the others are no limits."""
+    budget = build_request("What?", {"budget_tokens": "50000", "budget_usd": 1.5, "budget_pages": "none"}).budget
+    assert budget == Budget(tokens=50_000, usd=1.5)
+    assert build_request("What?", {"budget_tokens": None}).budget == Budget()
+    assert all(f"--budget-{limit}" in options_of_research() for limit in Budget.model_fields)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +161,7 @@ def test_equal_requests_have_equal_hashes() -> None:
 
 def test_every_field_has_the_option_that_the_commands_offer() -> None:
     """An error names an option that exists."""
-    not_on_the_line = {"documents", "deep_thinking", "continue_after_events"}
+    not_on_the_line = {"documents", "deep_thinking", "continue_after_events", "budget"}
     fields = set(ResearchRequest.model_fields) - not_on_the_line
     assert {option_of(field) for field in fields} <= {*options_of_research(), "QUESTION"}
 

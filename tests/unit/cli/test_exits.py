@@ -86,7 +86,7 @@ def test_the_commands_are_those_of_this_version() -> None:
     """Commands that do not exist yet are not offered."""
     assert command_names() == {
         *("research", "follow", "show", "list", "approve", "edit", "answer", "retry", "report", "cancel"),
-        *("fork", "pause", "resume", "skip", "add-step", "edit-step", "finish", "server", "serve"),
+        *("fork", "prune", "pause", "resume", "skip", "add-step", "edit-step", "budget", "finish", "server", "serve"),
     }
 
 

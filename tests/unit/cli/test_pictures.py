@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 
 from deer.cli.listing import ListedRun
 from deer.cli.pictures import entry_line, list_lines, live_picture, plan_table, run_page, ways_on
-from deer.models import Phase, ReportStatus, Role, RunUsage, SourceStatus, StepStatus, Usage
+from deer.models import Kind, Phase, ReportStatus, Role, RunUsage, SourceStatus, Spent, StepStatus, Usage
 from tests.unit.cli.scripted_run import NOON, entry, plan, status, step
 
 
@@ -66,6 +66,18 @@ def test_a_page_shows_what_each_role_spent() -> None:
     assert rows["planner"] == ["planner", "1", "1,200", "300", "0", "0", "0.0125", "m-1"]
     assert rows["researcher"] == ["researcher", "4", "≈", "9,000", "≈", "80", "2", "1", "-"]
     assert "Tokens in" not in _text(run_page(status(usage=RunUsage(searches=3)), NOON))
+
+
+def test_a_page_shows_how_much_of_the_budget_is_used() -> None:
+    """Limits stand beside their use, each in its unit; a run without a budget says nothing of one."""
+    budget = {
+        Kind.TOKENS: Spent(limit=50_000, used=4_200),
+        Kind.USD: Spent(limit=1.5, used=0.021),
+        Kind.MINUTES: Spent(limit=10, used=0.25),
+    }
+    page = _text(run_page(status(budget=budget), NOON))
+    assert "Budget: 4,200 of 50,000 tokens, 0.0210 of 1.5 USD, 0.2 of 10 minutes" in page
+    assert "Budget" not in _text(run_page(status(), NOON))
 
 
 def test_a_finished_run_says_where_its_report_is() -> None:

@@ -47,6 +47,9 @@ class MemoryStore:
         self.entries: dict[str, str] = {}
         self.writes = 0
 
+    async def require_writable(self) -> None:
+        pass
+
     async def put(self, text: str) -> str:
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         self.texts[sha256] = text

@@ -1,0 +1,184 @@
+"""What a step needs at every moment: calls within its lease, what it tells its run, and what it is told."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from temporalio import workflow
+from temporalio.workflow import ActivityConfig
+
+with workflow.unsafe.imports_passed_through():
+    from deer.errors import FailureKind, InvalidInput, ServiceError
+    from deer.evidence import SourceRegister
+    from deer.flow import MAX_ENTRY_CHARS, Allowance
+    from deer.messages import Command, StepReport, parse_command, refuse_more
+    from deer.models import (
+        CheckedClaim,
+        Finding,
+        Kind,
+        Lease,
+        Phase,
+        ProgressEntry,
+        ProgressPage,
+        StepOutcome,
+        StepRequest,
+        StepStatus,
+        Usage,
+    )
+    from deer.wording import word
+    from workflows.calling import Request, Result, call
+
+
+class WoundDown(Exception):
+    """No call is to be made any more. Its text names the limit that ends the step, and is empty when a person does."""
+
+
+class OpenStep:
+    """A step that its run can speak to while it works. `workflows.step` has what it does."""
+
+    def __init__(self, request: StepRequest) -> None:
+        """Nothing is done yet."""
+        self._request = request
+        self._sources = SourceRegister(prefix=request.brief.step.id, named_before=request.sources_named)
+        self._usage = Usage()
+        self._allowance = Allowance(request.lease)
+        self._notices: list[str] = []
+        self._entries: list[ProgressEntry] = []
+        self._held: str | None = None
+        self._paused = False
+        self._winding_down = False
+        self._reports = 0
+
+    # Calls
+
+    async def _call(
+        self,
+        activity: Callable[[Any, Request], Awaitable[Result]],
+        request: Request,
+        policy: ActivityConfig,
+        summary: str,
+        *kinds: Kind,
+    ) -> Result:
+        """The result of an activity, which spends of these kinds.
+
+        Raises ServiceError when it failed for good or may not be made, WoundDown when none is to be made any more.
+        """
+        await self._clear(kinds)
+        self._allowance.begin(kinds)
+        try:
+            return await call(activity, request, policy, summary, self._hold)
+        finally:
+            self._allowance.end(kinds)
+
+    async def _clear(self, kinds: Sequence[Kind]) -> None:
+        """Wait until a call may be made: a paused step makes none, and one without a lease asks for more first."""
+        while True:
+            if self._paused:
+                await workflow.wait_condition(lambda: not self._paused or self._winding_down)
+            if self._winding_down:
+                raise WoundDown
+            if not (lacking := self._allowance.lacking(self._usage, kinds)):
+                return
+            if (why := self._allowance.refusal(lacking)) is not None:
+                if Kind.TOKENS in kinds:
+                    raise WoundDown(why)
+                raise ServiceError(f"not made: {why}; go on with what there is", FailureKind.REJECTED)
+            if self._allowance.ask(lacking):
+                await self._report()
+            await workflow.wait_condition(partial(self._is_answered, lacking))
+
+    def _is_answered(self, kinds: Sequence[Kind]) -> bool:
+        return self._winding_down or not self._allowance.wants.keys() & set(kinds)
+
+    # Telling others
+
+    async def _hold(self, reason: str) -> None:
+        """Wait for a person; the parent is told, and shows it. Raises ServiceError when nobody came in time."""
+        self._held = reason
+        self._record(f"needs attention: {reason}")
+        await self._report()
+        deadline = self._request.request.attention_deadline
+        try:
+            await workflow.wait_condition(
+                lambda: self._held is None or self._winding_down,
+                timeout=deadline,
+                timeout_summary="attention deadline",
+            )
+        except TimeoutError:
+            raise ServiceError(f"{reason}; nobody mended it in {deadline}", FailureKind.REJECTED) from None
+        finally:
+            self._held = None
+        await self._report()
+        if self._winding_down:
+            raise WoundDown
+
+    async def _report(self) -> None:
+        parent = workflow.get_external_workflow_handle(self._request.run_id)
+        self._reports += 1
+        report = StepReport(
+            step_id=self._request.brief.step.id,
+            held=self._held,
+            number=self._reports,
+            usage=self._allowance.spent(self._usage),
+            wants=self._allowance.wants,
+        )
+        await parent.signal("report", report)
+
+    def _tell(self, notice: str, **values: object) -> None:
+        brief = self._request.brief
+        self._notices.append(word(notice, brief.locale, title=brief.step.title, **values))
+
+    def _record(self, text: str) -> None:
+        entry = ProgressEntry(at=workflow.now(), text=text[:MAX_ENTRY_CHARS], step_id=self._request.brief.step.id)
+        self._entries.append(entry)
+
+    def _outcome(
+        self,
+        status: StepStatus,
+        *,
+        finding: Finding | None = None,
+        claims: tuple[CheckedClaim, ...] = (),
+        reason: str | None = None,
+    ) -> StepOutcome:
+        return StepOutcome(
+            status=status,
+            finding=finding,
+            claims=claims,
+            reason=reason,
+            sources=self._sources.all(),
+            usage=self._usage,
+            notices=tuple(self._notices),
+        )
+
+    # Messages
+
+    @workflow.signal(description="A command of the run, such as retry")
+    def command(self, value: Any = None, *more: Any) -> None:
+        """Take a command of the parent; a malformed one changes nothing."""
+        try:
+            refuse_more("command", more)
+            self._obey(parse_command(value))
+        except InvalidInput as error:
+            workflow.logger.warning("ignored a command: %s", error)
+
+    def _obey(self, command: Command | Lease) -> None:
+        if isinstance(command, Lease):
+            self._allowance.take(command)
+            return
+        if command is Command.RETRY:
+            self._held = None
+        elif command is Command.WIND_DOWN:
+            self._winding_down = True
+        else:
+            self._paused = command is Command.PAUSE
+        self._record(f"told to {command.replace('_', ' ')}")
+
+    @workflow.query(description="What the step has done after a cursor")
+    def progress(self, since: str = "") -> ProgressPage:
+        """Live progress of this step; the empty cursor asks from the beginning."""
+        seen = min(int(since), len(self._entries)) if since.isdigit() else 0
+        resting = Phase.PAUSED if self._paused else Phase.RESEARCHING
+        phase = resting if self._held is None else Phase.NEEDS_ATTENTION
+        return ProgressPage(
+            cursor=str(len(self._entries)), phase=phase, reason=self._held, entries=tuple(self._entries[seen:])
+        )
