@@ -19,8 +19,8 @@ from pathlib import Path
 NAME = "smollm2-135m"
 CONTEXT_TOKENS = 8192
 """What the model was trained for, request and answer together."""
-MAX_ANSWER_TOKENS = 512
-"""A small model that has begun to ramble does not stop by itself."""
+MAX_ANSWER_TOKENS = 768
+"""A small model that rambles does not stop by itself; a plan of one step with texts at their limits still fits."""
 FIRST_WORDS_S = 540
 """How long a run waits for an answer to begin, the most there is: a busy core reads ten tokens a second."""
 
