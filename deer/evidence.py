@@ -103,11 +103,12 @@ class SourceRegister(BaseModel):
         ids = (known.rpartition("-") for source in self.sources.values() for known in source.known_ids)
         return max((int(number) for named, _, number in ids if named == prefix), default=0)
 
-    def behind(self, prefixes: Collection[str]) -> "SourceRegister":
-        """The sources that those with these prefixes saw, by the ids they have, none of them cited yet."""
+    def behind(self, prefixes: Collection[str], claims: Iterable[Claim]) -> "SourceRegister":
+        """The sources that those with these prefixes saw or claim on, by the ids they have, none of them cited yet."""
         kept = SourceRegister(prefix=self.prefix)
+        claimed = {source.id for source in self.named_in(claims)}
         for source in self.sources.values():
-            if any(known.rpartition("-")[0] in prefixes for known in source.known_ids):
+            if source.id in claimed or any(known.rpartition("-")[0] in prefixes for known in source.known_ids):
                 kept._keep(normalised_address(source.url), source.model_copy(update={"number": None}))
                 kept.first_ids |= dict.fromkeys(source.aliases, source.id)
         return kept

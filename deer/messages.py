@@ -81,11 +81,12 @@ class StepReport(Model):
     """What a step tells its parent: why it is held, or, with `held` None, that it goes on. `number` counts up.
 
     `usage`: what it has spent so far, calls in flight counted; None says nothing of it. `wants`: the kinds of which its
-    lease is spent, each with the total that it knows.
+    lease is spent, each with the total that it knows. `can_be_saved`: nothing that is held is the store itself.
     """
 
     step_id: str
     held: str | None
+    can_be_saved: bool = True
     number: int = 0
     usage: Usage | None = None
     wants: dict[Kind, float] = Field(default_factory=dict)

@@ -15,7 +15,7 @@ MAX_SUMMARY_CHARS = 200
 
 Request = TypeVar("Request", bound=BaseModel)
 Result = TypeVar("Result", bound=BaseModel)
-Hold = Callable[[str], Awaitable[None]]
+Hold = Callable[[ServiceError], Awaitable[None]]
 
 
 async def call(
@@ -58,7 +58,7 @@ async def _held(make: Callable[[], Awaitable[Result]], hold: Hold) -> Result:
             failure = failure_of(error)
             if failure.kind not in NEEDS_A_PERSON:
                 raise failure from error
-            await hold(str(failure))
+            await hold(failure)
 
 
 def failure_of(error: FailureError) -> ServiceError:

@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from deer import flow, messages
-    from deer.errors import DeerError
+    from deer.errors import DeerError, Refused
     from deer.models import (
         Phase,
         PlanStatus,
@@ -87,10 +87,12 @@ class ListeningRun(OpenRun):
             messages.refuse_more("report", more)
             said = messages.parse_step_report(value)
             flow.check_step_report(self._state, said)
-            if said.held is not None:
+            if said.held is not None and said.can_be_saved:
                 await self._save_as(Phase.NEEDS_ATTENTION, said.held)
             flow.take_step_report(self._state, workflow.now(), said)
             await self._settle_leases()
+        except Refused as error:  # the step ended while its report was on the way
+            workflow.logger.info("a report came too late: %s", error)
         except DeerError as error:
             self._refuse_signal("report", error)
         self._show()
@@ -126,15 +128,14 @@ class ListeningRun(OpenRun):
 
     async def _act(self, control: messages.Control) -> str:
         """Carry out a control; returns what was done. Raises as `check_control`."""
-        flow.check_control(self._state, control)
-        if control.action is messages.ControlAction.PAUSE:
-            await self._save_as(Phase.PAUSED, flow.PAUSE_REASON)
         orders = flow.take_control(self._state, workflow.now(), control)
         self._show()
         for step_id in orders.cancel:
             if (child := self._children.get(step_id)) is not None:
                 child.cancel()
         await self._tell_all(orders.tell)
+        if control.action is messages.ControlAction.PAUSE and self._state.paused:
+            await self._save_as(self._state.phase, self._state.reason)
         return orders.done
 
     def _take_review(self, review: messages.Review) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 from pydantic import ValidationError
@@ -71,10 +72,11 @@ class OpenRun:
     ) -> Result:
         """The result of an activity, whose notices go to the reader; ServiceError when it failed for good.
 
-        A paused run makes no call until it is resumed.
+        A paused run makes no call until it is resumed, a run that is to finish none but those of its report.
         """
-        if self._state.paused:
-            await workflow.wait_condition(lambda: not self._state.paused)
+        await self._wait_out_pause()
+        if flow.is_past_calls(self._state):
+            raise ServiceError("it is not asked any more: the run is finishing", FailureKind.REJECTED)
         result = await call(activity, request, policy, summary, self._hold)
         flow.tell_time(self._state, workflow.now())
         if isinstance(result, ModelResult):
@@ -93,31 +95,54 @@ class OpenRun:
     async def _keep(
         self, activity: Callable[[Any, Request], Awaitable[Result]], request: Request, summary: str
     ) -> Result:
-        """The result of work on stored texts without which the run cannot go on."""
+        """The result of work on stored texts without which the run cannot go on; a hold of it is never given up."""
+        await self._wait_out_pause()
         try:
-            return await self._call(activity, request, policies.STORE, summary)
+            return await call(activity, request, policies.STORE, summary, self._hold_for_good)
         except ServiceError as error:
             raise RunFailed(f"could not {summary}: {error}") from error
 
-    async def _hold(self, reason: str) -> None:
-        """Wait in `needs_attention` until somebody says `retry`; a run that is to finish gives the call up."""
-        await self._save_as(Phase.NEEDS_ATTENTION, reason)
-        flow.hold(self._state, workflow.now(), "", reason)
+    async def _wait_out_pause(self) -> None:
+        if self._state.paused:
+            await workflow.wait_condition(lambda: not self._state.paused)
+
+    async def _hold(self, failure: ServiceError) -> None:
+        """Wait in `needs_attention` until somebody says `retry`.
+
+        Raises ServiceError when nobody came in time, and when the run is to finish without the call.
+        """
+        asked, deadline = self._state.finish_requests, self._request.attention_deadline
+
+        def is_given_up() -> bool:
+            return self._state.finish_requests > asked or flow.is_past_calls(self._state)
+
+        if not await self._released(failure, is_given_up, deadline):
+            late = "" if is_given_up() else f"; nobody mended it in {deadline}"
+            raise ServiceError(f"{failure}{late}", FailureKind.REJECTED)
+
+    async def _hold_for_good(self, failure: ServiceError) -> None:
+        """Wait in `needs_attention`, however long it takes: what is held is the way to an end that keeps the work."""
+        await self._released(failure, lambda: False, None)
+
+    async def _released(
+        self, failure: ServiceError, is_given_up: Callable[[], bool], deadline: timedelta | None
+    ) -> bool:
+        """Hold the run; whether somebody said `retry`, and not that it was given up or the deadline passed."""
+        if failure.kind is not FailureKind.STORE_UNWRITABLE:  # a record that cannot be kept would hold it all the more
+            await self._save_as(Phase.NEEDS_ATTENTION, str(failure))
+        flow.hold(self._state, workflow.now(), "", str(failure))
         self._show()
-        asked = self._state.finish_requests
-        try:
+        with suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: "" not in self._state.held or self._state.finish_requests > asked,
-                timeout=self._request.attention_deadline,
+                lambda: "" not in self._state.held or is_given_up(),
+                timeout=deadline,
                 timeout_summary="attention deadline",
             )
-        except TimeoutError:
-            reason = f"{reason}; nobody mended it in {self._request.attention_deadline}"
-        given_up = "" in self._state.held
+        was_released = "" not in self._state.held
         self._state.release("")
         self._show()
-        if given_up:
-            raise ServiceError(reason, FailureKind.REJECTED)
+        await self._wait_out_pause()
+        return was_released
 
     # A long life
 
@@ -159,6 +184,8 @@ class OpenRun:
         async with self._saving:
             if self._state.phase.is_end and phase is not self._state.phase:
                 return  # the run ended while this save waited for its turn
+            if self._state.paused and not phase.is_end:
+                phase, reason = Phase.PAUSED, reason or flow.PAUSE_REASON
             status = flow.status_of(self._state).model_copy(update={"phase": phase, "reason": reason})
             request = SaveRunRequest(
                 status=status,
@@ -173,13 +200,16 @@ class OpenRun:
     async def _end(self, phase: Phase, reason: str | None = None) -> RunOutcome:
         self._state.end(workflow.now(), phase, reason)
         self._show()
-        saving = asyncio.ensure_future(self._save_as(phase, reason))
+        ending = asyncio.ensure_future(self._close(phase, reason))
         try:
-            await asyncio.shield(saving)
+            await asyncio.shield(ending)
         except asyncio.CancelledError:
-            await saving  # a run that has come to its end is not cancelled any more
-        await workflow.wait_condition(workflow.all_handlers_finished)
+            await ending  # a run that has come to its end is not cancelled any more
         return flow.outcome_of(self._state)
+
+    async def _close(self, phase: Phase, reason: str | None) -> None:
+        await self._save_as(phase, reason)
+        await workflow.wait_condition(workflow.all_handlers_finished)
 
     # The steps at work
 
@@ -212,9 +242,8 @@ class OpenRun:
         await self._tell_all(flow.end_overdue_steps(self._state))
 
     async def _tell_all(self, orders: Mapping[str, messages.Command | Lease]) -> None:
-        for step_id, command in orders.items():
-            if (child := self._children.get(step_id)) is not None:
-                await self._tell(child, command)
+        at_work = [step_id for step_id in orders if step_id in self._children]
+        await asyncio.gather(*[self._tell(self._children[step_id], orders[step_id]) for step_id in at_work])
 
     async def _tell(self, child: ChildWorkflowHandle[Step, Any], command: messages.Command | Lease) -> None:
         try:
@@ -225,6 +254,6 @@ class OpenRun:
             workflow.logger.info("step %s ended before it could be told: %s", child.id, error)
 
 
-async def _no_hold(reason: str) -> None:
+async def _no_hold(failure: ServiceError) -> None:
     """Nobody is waited for: the caller can go on without."""
-    raise ServiceError(reason, FailureKind.STORE_UNWRITABLE)
+    raise failure

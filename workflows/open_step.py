@@ -44,7 +44,9 @@ class OpenStep:
         self._allowance = Allowance(request.lease)
         self._notices: list[str] = []
         self._entries: list[ProgressEntry] = []
-        self._held: str | None = None
+        self._holds: dict[int, ServiceError] = {}
+        """Calls that wait for a person, by number."""
+        self._holds_named = 0
         self._paused = False
         self._winding_down = False
         self._reports = 0
@@ -73,8 +75,7 @@ class OpenStep:
     async def _clear(self, kinds: Sequence[Kind]) -> None:
         """Wait until a call may be made: a paused step makes none, and one without a lease asks for more first."""
         while True:
-            if self._paused:
-                await workflow.wait_condition(lambda: not self._paused or self._winding_down)
+            await self._wait_out_pause()
             if self._winding_down:
                 raise WoundDown
             if not (lacking := self._allowance.lacking(self._usage, kinds)):
@@ -92,25 +93,38 @@ class OpenStep:
 
     # Telling others
 
-    async def _hold(self, reason: str) -> None:
+    async def _hold(self, failure: ServiceError) -> None:
         """Wait for a person; the parent is told, and shows it. Raises ServiceError when nobody came in time."""
-        self._held = reason
-        self._record(f"needs attention: {reason}")
+        self._holds_named += 1
+        number = self._holds_named
+        self._holds[number] = failure
+        self._record(f"needs attention: {failure}")
         await self._report()
         deadline = self._request.request.attention_deadline
         try:
             await workflow.wait_condition(
-                lambda: self._held is None or self._winding_down,
+                lambda: number not in self._holds or self._winding_down,
                 timeout=deadline,
                 timeout_summary="attention deadline",
             )
         except TimeoutError:
-            raise ServiceError(f"{reason}; nobody mended it in {deadline}", FailureKind.REJECTED) from None
+            raise ServiceError(f"{failure}; nobody mended it in {deadline}", FailureKind.REJECTED) from None
         finally:
-            self._held = None
-        await self._report()
+            self._holds.pop(number, None)
+            if workflow.cancellation_reason() is None:
+                await self._report()
+        await self._wait_out_pause()
         if self._winding_down:
             raise WoundDown
+
+    async def _wait_out_pause(self) -> None:
+        if self._paused:
+            await workflow.wait_condition(lambda: not self._paused or self._winding_down)
+
+    @property
+    def _held(self) -> str | None:
+        """What the step waits for a person to mend."""
+        return "; ".join(dict.fromkeys(map(str, self._holds.values()))) or None
 
     async def _report(self) -> None:
         parent = workflow.get_external_workflow_handle(self._request.run_id)
@@ -118,6 +132,7 @@ class OpenStep:
         report = StepReport(
             step_id=self._request.brief.step.id,
             held=self._held,
+            can_be_saved=all(failure.kind is not FailureKind.STORE_UNWRITABLE for failure in self._holds.values()),
             number=self._reports,
             usage=self._allowance.spent(self._usage),
             wants=self._allowance.wants,
@@ -166,7 +181,7 @@ class OpenStep:
             self._allowance.take(command)
             return
         if command is Command.RETRY:
-            self._held = None
+            self._holds.clear()
         elif command is Command.WIND_DOWN:
             self._winding_down = True
         else:

@@ -62,6 +62,7 @@ class ReportingRun(ListeningRun):
         self._notice("report_incomplete", reason=reason)
 
     async def _join_findings(self) -> None:
+        self._enter(Phase.CHECKING)
         request = JoinRequest(
             title=self._state.title(), findings=flow.finding_briefs(self._state), locale=self._state.locale
         )

@@ -1,6 +1,7 @@
 """The story of a run, from a question to a cited report. `run` reads like the picture in docs/architecture.md."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from temporalio import workflow
@@ -21,7 +22,6 @@ with workflow.unsafe.imports_passed_through():
         JudgeRequest,
         Kind,
         Phase,
-        PlanDraft,
         PlanRequest,
         RecallRequest,
         RejectedReply,
@@ -32,6 +32,7 @@ with workflow.unsafe.imports_passed_through():
         StepRequest,
         StepStatus,
         StepType,
+        Verdict,
         preview_of,
         shown,
     )
@@ -179,6 +180,8 @@ class Research(ReportingRun):
         if self._state.plan is None:
             raise RunFailed(reason)
         self._state.keep_plan()
+        if self._state.finishing:
+            return
         self._state.notice(workflow.now(), f"{reason}; the plan before it still waits")
 
     async def _review(self) -> None:
@@ -200,16 +203,20 @@ class Research(ReportingRun):
 
     async def _wait_for_review(self, shown: int) -> None:
         """Wait until the revision that was shown is answered, replaced, past its deadline, or no longer needed."""
-        try:
-            await workflow.wait_condition(
-                lambda: self._review_has_news(shown),
-                timeout=self._state.review_time_left(workflow.now()),
-                timeout_summary="review deadline",
-            )
-        except TimeoutError:
-            await self._pass_deadline()
+        while not self._review_has_news(shown):
+            try:
+                await workflow.wait_condition(
+                    partial(self._review_has_news, shown, self._state.paused),
+                    timeout=self._state.review_time_left(workflow.now()),
+                    timeout_summary="review deadline",
+                )
+            except TimeoutError:
+                await self._pass_deadline()
 
-    def _review_has_news(self, shown: int) -> bool:
+    def _review_has_news(self, shown: int, was_paused: bool | None = None) -> bool:
+        """Whether the wait for a review is over, or goes by another clock since a pause has begun or ended."""
+        if was_paused is not None and was_paused is not self._state.paused:
+            return True
         is_over = self._state.is_answered() or self._state.finishing
         return is_over or self._state.revisions != shown or self._history_is_long()
 
@@ -230,8 +237,15 @@ class Research(ReportingRun):
         flow.begin_round(self._state, workflow.now())
         while True:
             await self._research_team()
-            draft = await self._judge()
-            if draft is not None and not flow.is_as_planned(self._state, draft):
+            asked_about = flow.waiting_steps(self._state)
+            verdict = await self._judge()
+            if flow.waiting_steps(self._state) != asked_about:
+                continue  # a person has added to the plan meanwhile, or changed it: that is done first
+            draft = verdict and verdict.draft
+            if verdict and draft is None:
+                flow.do_without_the_rest(self._state, workflow.now())
+                self._state.hand_off(workflow.now(), "judge", "reporter", verdict.reason)
+            elif draft and not flow.is_as_planned(self._state, draft):
                 self._state.propose(workflow.now(), draft, "judge")
                 return True
             if not flow.has_steps_to_do(self._state):
@@ -250,7 +264,7 @@ class Research(ReportingRun):
                     flow.settle_waiting_steps(self._state, workflow.now())
                     return
                 self._show()
-                await self._wait_in_time(self._team_has_news)
+                await self._wait_in_time(partial(self._team_has_news, self._state.paused))
                 for task in [task for task in self._team if task.done()]:
                     self._team.remove(task)
                     task.result()
@@ -262,9 +276,9 @@ class Research(ReportingRun):
             if self._team:
                 await workflow.wait(self._team)
 
-    def _team_has_news(self) -> bool:
-        """Whether a step has ended, may begin, or is no longer waited for."""
-        has_ended = any(task.done() for task in self._team)
+    def _team_has_news(self, was_paused: bool) -> bool:
+        """Whether a step has ended, may begin, or is no longer waited for, or the run was paused or resumed."""
+        has_ended = self._state.paused != was_paused or any(task.done() for task in self._team)
         return has_ended or bool(flow.steps_to_start(self._state)) or not flow.has_steps_to_do(self._state)
 
     async def _run_step(self, step: PlannedStep) -> None:
@@ -305,8 +319,8 @@ class Research(ReportingRun):
         flow.end_step(self._state, workflow.now(), step.id, outcome)
         await self._settle_leases()
 
-    async def _judge(self) -> PlanDraft | None:
-        """Ask, with rounds left, whether the findings are enough; the steps to go on with where they are not.
+    async def _judge(self) -> Verdict | None:
+        """Ask, with rounds left, whether the findings are enough, or else with which steps to go on.
 
         A judge that gives no answer of use changes nothing: what was approved is carried out, and then reported.
         """
@@ -320,16 +334,13 @@ class Research(ReportingRun):
             try:
                 verdict = await self._call(ModelActivities.judge_findings, request, policies.MODEL, "judge")
             except ServiceError as error:
-                self._state.has_gaps = True
-                self._notice("judge_failed", reason=error)
+                if not self._state.finishing:
+                    self._state.has_gaps = True
+                    self._notice("judge_failed", reason=error)
                 return None
             self._state.spend(verdict.usage, Role.JUDGE)
-            if verdict.draft is not None:
-                return verdict.draft
             if verdict.error is None:
-                flow.do_without_the_rest(self._state, workflow.now())
-                self._state.hand_off(workflow.now(), "judge", "reporter", verdict.reason)
-                return None
+                return verdict
             rejected = (*rejected, RejectedReply(reply=verdict.reply, error=verdict.error))
         if rejected:
             self._state.has_gaps = True

@@ -173,8 +173,8 @@ class Step(OpenStep):
             checked = await call_locally(
                 ReportActivities.check_claims, request, policies.CHECK, "check the quotes", self._hold
             )
-        except ServiceError as error:
-            self._tell("claims_unchecked", reason=error)
+        except (ServiceError, WoundDown) as error:
+            self._tell("claims_unchecked", reason=str(error) or "the step was told to end")
             return tuple(CheckedClaim(**claim.model_dump(), check=Check.UNVERIFIED) for claim in claims)
         return checked.claims
 

@@ -21,7 +21,7 @@ from deer.flow.budget import (
     why_no_report,
     why_spent,
 )
-from deer.flow.controls import Orders, check_control, take_control
+from deer.flow.controls import Orders, check_control, is_past_calls, take_control
 from deer.flow.coordination import check_answer, open_question, take_answer, take_decision
 from deer.flow.forks import forked, recalled_from, take_earlier
 from deer.flow.holds import check_step_report, hold, take_step_report
@@ -45,6 +45,7 @@ from deer.flow.team import (
     start_ready_steps,
     steps_to_start,
     stops_after_a_step,
+    waiting_steps,
 )
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
@@ -76,6 +77,7 @@ __all__ = [
     "has_steps_to_do",
     "hold",
     "is_as_planned",
+    "is_past_calls",
     "judge_brief",
     "leave_out_unpayable",
     "may_look_around",
@@ -108,6 +110,7 @@ __all__ = [
     "time_left",
     "time_watched",
     "unpriced_notice",
+    "waiting_steps",
     "why_no_report",
     "why_spent",
 ]

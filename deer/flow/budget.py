@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from deer.errors import InvalidInput
-from deer.flow.ledger import WITH_RESERVE, amount, for_research
+from deer.flow.ledger import RESERVE, WITH_RESERVE, amount, for_research
 from deer.flow.state import RunState
 from deer.messages import Command
-from deer.models import Budget, Kind, Lease, Spent, Step, StepStatus, Usage
+from deer.models import Budget, Kind, Lease, Role, Spent, Step, StepStatus, Usage
 from deer.parsing import first_error
 from deer.wording import word
 
@@ -99,8 +99,17 @@ def may_look_around(state: RunState) -> bool:
 
 
 def why_no_report(state: RunState) -> str | None:
-    """Why no model can be paid for the report: even what was kept for it is spent."""
-    return next((why_spent(state, kind) for kind in WITH_RESERVE if _is_spent_whole(state, kind)), None)
+    """Why no model can be paid for the report any more: the budget is spent, and the reporter has had its reserve.
+
+    However far the last calls of the steps went beyond the limit, the reserve is the reporter's.
+    """
+    reporter = state.spent_by.get(Role.REPORTER, Usage())
+    for kind in WITH_RESERVE:
+        reserve = RESERVE * (state.ledger.budget.limit(kind) or 0)
+        had = reporter.model_calls > 0 if kind is Kind.MINUTES else amount(reporter, kind) >= reserve
+        if had and _is_spent_whole(state, kind):
+            return why_spent(state, kind)
+    return None
 
 
 def _is_spent_whole(state: RunState, kind: Kind) -> bool:

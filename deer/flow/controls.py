@@ -7,7 +7,7 @@ from typing import Any
 from deer.errors import InvalidInput, Refused
 from deer.flow.budget import change_budget, changed_budget, in_words, lacking_for_research, why_spent
 from deer.flow.plans import ENDED
-from deer.flow.state import PAUSE_REASON, RunState
+from deer.flow.state import PAUSE_REASON, RunState, StepProgress
 from deer.flow.team import leave_out
 from deer.messages import Command, Control, ControlAction
 from deer.models import Lease, Model, Phase, PlanDraft, Step, StepStatus
@@ -56,8 +56,7 @@ def _check_pause(state: RunState, control: Control) -> None:
 
 
 def _pause(state: RunState, at: datetime, control: Control) -> Orders:
-    state.paused = True
-    state.surface()
+    state.pause(at)
     state.record(at, PAUSE_REASON)
     done = "the run is paused; calls in flight end, new ones wait"
     return Orders(done=done, tell=dict.fromkeys(_at_work(state), Command.PAUSE))
@@ -69,8 +68,7 @@ def _check_resume(state: RunState, control: Control) -> None:
 
 
 def _resume(state: RunState, at: datetime, control: Control) -> Orders:
-    state.paused = False
-    state.surface()
+    state.resume(at)
     state.record(at, "resumed")
     held = "; what needs attention still waits for retry" if state.held else ""
     return Orders(done=f"the run goes on{held}", tell=dict.fromkeys(_at_work(state), Command.RESUME))
@@ -99,7 +97,7 @@ def _retry(state: RunState, at: datetime, control: Control) -> Orders:
         for each in held:
             state.release(each)
         return Orders(done="what was held goes on", tell={each: Command.RETRY for each in held if each})
-    state.steps[step_id].status, state.steps[step_id].reason = StepStatus.PENDING, None
+    state.steps[step_id] = StepProgress(attempt=state.steps[step_id].attempt)
     state.hand_off(at, "person", step_id, "a new try")
     return Orders(done=f"step {step_id} is tried again")
 
@@ -180,21 +178,27 @@ def _refuse_title_of_begun_step(state: RunState, given: Mapping[str, Any]) -> No
 # The end of research
 
 
+def is_past_calls(state: RunState) -> bool:
+    """Whether the run is to finish and has not come to its report: no model is asked then."""
+    return state.finishing and state.station in _RESEARCH
+
+
 def _check_finish(state: RunState, control: Control) -> None:
     if state.finishing and "" not in state.held:
         raise Refused("the run is finishing already")
     if state.plan is None:
         raise Refused("there is no plan yet, and so nothing to report; cancel ends the run")
-    if state.station not in _RESEARCH and "" not in state.held:
-        raise Refused(f"the run is {state.station} already")
+    can_give_up = "" in state.held and state.station is not Phase.CHECKING
+    if state.station not in _RESEARCH and not can_give_up:
+        held = "; mend what is held and retry" if "" in state.held else ""
+        raise Refused(f"the run is {state.station} already{held}")
 
 
 def _finish(state: RunState, at: datetime, control: Control) -> Orders:
     """Report now: nothing new begins, and a call of the run itself that is held is given up."""
     state.finish_requests += 1
-    state.paused = False
+    state.resume(at)
     state.close_review()
-    state.surface()
     state.hand_off(at, "person", "reporter", "asked for the report now")
     if state.station is not Phase.PLANNING:
         leave_out(state, at, word("finished_early", state.locale))

@@ -32,7 +32,7 @@ def forked(state: RunState, step_id: str, run_id: str, request: ResearchRequest,
         steps_named=state.steps_named,
         revisions=1,
         review=ReviewState.WAITING,
-        sources=state.sources.behind(("b", *kept)),
+        sources=state.sources.behind(("b", *kept), [claim for each in kept for claim in state.steps[each].claims]),
         ledger=Ledger(budget=request.budget),
         earlier=state.earlier,
     )

@@ -103,8 +103,8 @@ class RunState(BaseModel):
     """Whether something other than a step is missing: a later plan failed, or no model wrote the report."""
     held: dict[str, str] = {}
     """Why the run is held, by step id; the empty id is the run itself."""
-    paused: bool = False
-    """Whether a person asked that nothing new begins."""
+    paused_since: datetime | None = None
+    """When a person asked that nothing new begins; None while the run is not paused."""
     finish_requests: int = 0
     """How often a person asked for the report on what is known by then."""
     phase_beneath: Phase | None = None
@@ -173,6 +173,24 @@ class RunState(BaseModel):
     def finishing(self) -> bool:
         """Whether nothing is done any more but the report on what is known."""
         return self.finish_requests > 0
+
+    @property
+    def paused(self) -> bool:
+        """Whether a person asked that nothing new begins."""
+        return self.paused_since is not None
+
+    def pause(self, at: datetime) -> None:
+        """From now on nothing new begins."""
+        self.paused_since = at
+        self.surface()
+
+    def resume(self, at: datetime) -> None:
+        """A pause is over, and counts for no deadline; without one nothing changes."""
+        if self.paused_since is not None and self.review_shown is not None:
+            revision, since = self.review_shown
+            self.review_shown = (revision, max(since, since + (at - max(since, self.paused_since))))
+        self.paused_since = None
+        self.surface()
 
     @property
     def station(self) -> Phase:
@@ -247,7 +265,9 @@ class RunState(BaseModel):
             self.review_shown = (self.revisions, at)
 
     def review_time_left(self, at: datetime) -> timedelta | None:
-        """Until the deadline of the plan that is shown, nothing when it has passed; None without a deadline."""
+        """Until the deadline of the plan that is shown, nothing when it has passed; None without one and in a pause."""
+        if self.paused:
+            return None
         if self.request.review_deadline is None or self.review_shown is None:
             return self.request.review_deadline
         return max(timedelta(), self.request.review_deadline - (at - self.review_shown[1]))
@@ -325,7 +345,7 @@ class RunState(BaseModel):
 
     def end(self, at: datetime, phase: Phase, reason: str | None) -> None:
         """The run is over. Steps at work when it was cancelled or failed brought nothing, and say so."""
-        self.phase, self.reason, self.held, self.paused = phase, reason, {}, False
+        self.phase, self.reason, self.held, self.paused_since = phase, reason, {}, None
         self.phase_beneath = self.reason_beneath = None
         self.close_review()
         if phase is Phase.CANCELLED and (not self.handoffs or self.handoffs[-1].to != "end"):

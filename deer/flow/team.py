@@ -96,6 +96,11 @@ def do_without_the_rest(state: RunState, at: datetime) -> None:
     leave_out(state, at, word("not_needed", state.locale))
 
 
+def waiting_steps(state: RunState) -> tuple[int, frozenset[str]]:
+    """Which steps wait in which revision of the plan: by it can be told whether a person changed what is to be done."""
+    return state.revisions, frozenset(id_ for id_, step in state.steps.items() if step.status is StepStatus.PENDING)
+
+
 def is_as_planned(state: RunState, draft: PlanDraft) -> bool:
     """Whether a draft of the judge is what waits anyway, so that nobody need review it."""
     waiting = [step for step in (state.plan.steps if state.plan else ()) if _waits(state, step)]

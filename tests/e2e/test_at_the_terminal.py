@@ -119,39 +119,6 @@ def test_a_plan_is_reviewed_at_the_terminal(program: Program, tmp_path: Path) ->
     assert "# Report" not in seat.seen
 
 
-@pytest.fixture
-def served(program: Program) -> Iterator[Program]:
-    """The command line beside a `serve`, so that no command starts a server of its own."""
-    with subprocess.Popen(program.command("serve"), cwd=ROOT, env=program.environment, stdout=subprocess.PIPE) as serve:
-        assert serve.stdout is not None
-        assert serve.stdout.readline()
-        yield program
-        serve.terminate()
-
-
-def test_a_question_back_is_answered_by_another_command(served: Program, scripted: ScriptedServices) -> None:
-    """Without a terminal the question and what answers it are printed, with code 3; `answer` goes on to the plan."""
-    program = served
-    scripted.scripts["coordinator"] = [
-        call_tool("ask_clarification", question="For which climate?", options=["cold", "mild"]),
-        call_tool("handoff_to_planner", research_topic="heat pumps", locale="en-US"),
-    ]
-    asked = program.run("research", "Compare heat pumps", "--id", "later", "--max-clarification-rounds", "1")
-    assert asked.code == 3
-    assert "For which climate?\n- cold\n- mild\n" in asked.out
-    assert "answer later" in asked.out
-    shown = program.run("show", "later", "--json")
-    assert (shown.status.phase, shown.status.reason) == (Phase.CLARIFYING, "For which climate?\n- cold\n- mild")
-    assert "the answer is empty" in program.run("answer", "later", " ").error
-
-    answered = program.run("answer", "later", "below minus twenty", "--json")
-    assert (answered.code, answered.status.phase) == (3, Phase.AWAITING_REVIEW)
-    assert "below minus twenty" in scripted.log.text("planner")
-    refused = program.run("answer", "later", "mild")
-    assert refused.code == 2
-    assert "asks nothing" in refused.error
-
-
 def test_a_question_back_is_answered_at_the_terminal(program: Program, scripted: ScriptedServices) -> None:
     """At a terminal the question is shown and answered in a line; the answer is in every later role's question."""
     scripted.scripts["coordinator"] = [

@@ -269,6 +269,33 @@ def test_a_detached_run_goes_on_by_itself(starter: Command, run_id: str) -> None
     assert shown.status.id == run_id
 
 
+def test_a_question_back_is_answered_by_another_command(starter: Command, run_id: str, deployment: Deployment) -> None:
+    """Without a terminal the question and what answers it are printed, with code 3; `answer` goes on to the plan."""
+    kept = deployment.services.scripts["coordinator"]
+    deployment.services.scripts["coordinator"] = lambda call: (
+        call_tool("handoff_to_planner", research_topic="heat pumps", locale="en-US")
+        if "minus twenty" in call.text
+        else call_tool("ask_clarification", question="For which climate?", options=["cold", "mild"])
+    )
+    try:
+        asked = starter("research", "Compare heat pumps", "--id", run_id, "--max-clarification-rounds", "1")
+        assert asked.code == 3
+        assert "For which climate?\n- cold\n- mild\n" in asked.out
+        assert f"answer {run_id}" in asked.out
+        shown = starter("show", run_id, "--json").status
+        assert (shown.phase, shown.reason) == (Phase.CLARIFYING, "For which climate?\n- cold\n- mild")
+        assert "the answer is empty" in starter("answer", run_id, " ").error
+        assert starter("answer", run_id, "below minus twenty").code == 0
+        followed = starter("follow", run_id, "--json")
+        assert (followed.code, followed.status.phase) == (3, Phase.AWAITING_REVIEW)
+        assert "below minus twenty" in deployment.services.log.text("planner")
+        refused = starter("answer", run_id, "mild")
+        assert (refused.code, "asks nothing" in refused.error) == (2, True)
+    finally:
+        deployment.services.scripts["coordinator"] = kept
+    starter("cancel", run_id)
+
+
 def test_small_talk_is_answered(starter: Command, run_id: str, deployment: Deployment) -> None:
     """An answer without research is printed as it is, with code 0."""
     kept = deployment.services.scripts["coordinator"]

@@ -105,7 +105,7 @@ async def test_the_ui_shows_question_plan_steps_and_every_call(
 async def test_a_plan_is_edited_and_approved_from_the_ui(
     deployed: Deployment, page: Page, scripted: ScriptedServices
 ) -> None:
-    """From the dialog of the UI, `edit` with a JSON string brings a new plan, and `approve` without input starts it."""
+    """From the dialog of the UI a plan is edited in words, the run paused, and the plan approved."""
     scripted.scripts["planner"] = PLAN
     run = await deployed.start("reviewed-in-the-ui", QUESTION)
     await at_revision(run, 1)
@@ -118,6 +118,11 @@ async def test_a_plan_is_edited_and_approved_from_the_ui(
     assert "compare the noise too" in scripted.log.calls("planner")[1].text
 
     await ui.open_execution(run.handle, "user-metadata")
+    await ui.send_signal("control", '"pause"')
+    await run.reach(Phase.PAUSED)
+    await ui.open_execution(run.handle, "user-metadata")
+    await ui.metadata_shows("current-details", "paused", "resume lets it go on")
+    await run.update("control", {"action": "resume"})
     await ui.send_signal("approve")
     assert (await run.end()).phase is Phase.COMPLETED
 

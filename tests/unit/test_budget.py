@@ -20,6 +20,7 @@ from deer.models import (
     Phase,
     PlanDraft,
     ResearchRequest,
+    Role,
     StepOutcome,
     StepStatus,
     StepType,
@@ -206,7 +207,9 @@ def test_a_step_waits_for_a_lease_and_starts_when_the_budget_is_raised() -> None
     flow.leave_out_unpayable(state, NOW)
     assert {step.status for step in state.steps.values()} == {StepStatus.SKIPPED}
     assert state.steps["s3"].reason == "the budget of 1,000 tokens is spent but for what the report needs"
-    state.spend(Usage(input_tokens=150))
+    state.spend(Usage(input_tokens=500))
+    assert flow.why_no_report(state) is None  # whatever the steps took, the reserve is the reporter's
+    state.spend(Usage(input_tokens=150, model_calls=1), Role.REPORTER)
     assert flow.why_no_report(state) == "the budget of 1,000 tokens is spent"
 
 
