@@ -16,7 +16,7 @@ from tests.e2e.programs import Programs
 from tests.source import ROOT
 
 RUN_S = 2_400
-"""Four to nine minutes were seen on two busy cores; a report that is gone on with takes twice as long."""
+"""Four to nine minutes were seen on two busy cores, and twenty where the report was gone on with."""
 
 pytestmark = [pytest.mark.local_llm, pytest.mark.process, pytest.mark.timeout(RUN_S + 100)]
 
