@@ -81,9 +81,7 @@ async def _require_report(store: TextStore, run_id: str) -> None:
     if record.report is None:
         raise Refused(f"--after: run {run_id} has no report to follow up on; it is {record.phase.value}")
     if state is None:
-        raise Refused(
-            f"--after: run {run_id} was recorded by an earlier version, which kept too little"
-        )
+        raise Refused(f"--after: run {run_id} was recorded by an earlier version, which kept too little")
 
 
 async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode:
