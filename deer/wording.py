@@ -67,6 +67,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "steps_cut": "The plan had {count} steps, of which {allowed} are allowed; the last ones were cut.",
         "step_repeated": "The plan had the step “{title}” more than once; it was kept once.",
         "wait_dropped": "The step “{title}” was to wait for a step that was cut; it goes without that one.",
+        "circle_opened": "The step “{title}” was to wait for itself or in a circle; it goes without that.",
     },
     "zh": {
         "references": "参考来源",
@@ -131,6 +132,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "steps_cut": "计划写了 {count} 个步骤，最多允许 {allowed} 个，末尾的步骤已删去。",
         "step_repeated": "计划多次写了步骤“{title}”，只保留一次。",
         "wait_dropped": "步骤“{title}”原应等待一个已删去的步骤，现不再等待。",
+        "circle_opened": "步骤“{title}”原应等待自身或与其他步骤互相等待，现不再如此等待。",
     },
 }
 
