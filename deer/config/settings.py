@@ -115,6 +115,10 @@ class Settings(BaseSettings):
     model_stall_seconds: Annotated[
         WholeNumber, Field(ge=1, le=540, description="a whole number of seconds from 1 to 540")
     ] = 60
+    attention_deadline_seconds: Annotated[
+        WholeNumber | None, Field(ge=1, le=31_536_000, description="a whole number of seconds from 1 to 31536000")
+    ] = None
+    """How long a call waits for a person to mend what it needs; None: as long as it takes."""
     max_concurrent_activities: Annotated[
         WholeNumber, Field(ge=1, le=1_000, description="a whole number from 1 to 1000")
     ] = 100
