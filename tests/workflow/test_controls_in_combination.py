@@ -26,6 +26,16 @@ async def settled(scripted: ScriptedServices) -> int:
     return len(scripted.log)
 
 
+async def called(scripted: ScriptedServices, role: str) -> None:
+    """Wait until a role was asked."""
+    await eventually(lambda: scripted.log.count(role) > 0, f"the {role}'s call")
+
+
+async def silent(scripted: ScriptedServices, calls: int) -> None:
+    """See to it that no call is made after so many."""
+    await always(lambda: len(scripted.log) == calls, "the silence of a paused run", for_s=0.4)
+
+
 async def reported(run: Run, *phases: Phase) -> RunStatus:
     """Wait until a run has ended with a report, in one of these phases."""
     status = await run.end()
@@ -87,12 +97,12 @@ async def test_a_retry_in_a_pause_makes_no_call(runs: Runs, scripted: ScriptedSe
     scripted.fail("researcher", REFUSED_KEY)
     run = await runs.start(auto_accept=True)
     for role in ("planner", "researcher"):
-        await eventually(lambda role=role: scripted.log.count(role) == 1, f"the {role}'s call")  # type: ignore[misc]
+        await called(scripted, role)
         await run.reach(Phase.NEEDS_ATTENTION)
         await control(run, "pause")
         calls = await settled(scripted)
         await control(run, "retry")
-        await always(lambda calls=calls: len(scripted.log) == calls, "the silence of a pause", for_s=0.4)  # type: ignore[misc]
+        await silent(scripted, calls)
         assert (await run.status()).phase is Phase.PAUSED
         await control(run, "resume")
     await reported(run, Phase.COMPLETED)
@@ -210,7 +220,7 @@ async def test_finish_out_of_a_pause_pays_only_for_the_report(
         await control(run, "pause")
         await run.signal("edit", "compare the cost too")
     calls = await settled(scripted)
-    await always(lambda: len(scripted.log) == calls, "the silence of a pause", for_s=0.2)
+    await silent(scripted, calls)
     await control(run, "finish")
     status = await reported(run, Phase.COMPLETED if role == "judge" else Phase.COMPLETED_WITH_GAPS)
     assert [call.role for call in scripted.log.calls()[calls:]] == ["reporter"]
