@@ -23,6 +23,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "step_cut_short": "The step “{title}” was ended before it was done; its finding is what it had by then.",
         "skipped_on_request": "a person asked to do without it",
         "not_needed": "the findings were enough without it",
+        "ended_empty": "a person asked for the report before it had found anything",
         "finished_early": "a person asked for the report before it was begun",
         "step_ended_by_budget": "The step “{title}” was ended before it was done, as {reason}; it told what it had.",
         "budget_tokens": "the budget of {limit} tokens is spent",
@@ -66,6 +67,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "steps_cut": "The plan had {count} steps, of which {allowed} are allowed; the last ones were cut.",
         "step_repeated": "The plan had the step “{title}” more than once; it was kept once.",
         "wait_dropped": "The step “{title}” was to wait for a step that was cut; it goes without that one.",
+        "circle_opened": "The step “{title}” was to wait for itself or in a circle; it goes without that.",
     },
     "zh": {
         "references": "参考来源",
@@ -86,6 +88,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "step_cut_short": "步骤“{title}”在完成之前被结束，其结果只包含当时已有的内容。",
         "skipped_on_request": "有人要求略过该步骤",
         "not_needed": "没有它，已有的发现也足够",
+        "ended_empty": "在该步骤找到任何内容之前，有人要求直接写报告",
         "finished_early": "在该步骤开始之前，有人要求直接写报告",
         "step_ended_by_budget": "步骤“{title}”在完成之前被结束（{reason}），其结论为当时已有的内容。",
         "budget_tokens": "{limit} 个 token 的预算已用完",
@@ -129,6 +132,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "steps_cut": "计划写了 {count} 个步骤，最多允许 {allowed} 个，末尾的步骤已删去。",
         "step_repeated": "计划多次写了步骤“{title}”，只保留一次。",
         "wait_dropped": "步骤“{title}”原应等待一个已删去的步骤，现不再等待。",
+        "circle_opened": "步骤“{title}”原应等待自身或与其他步骤互相等待，现不再如此等待。",
     },
 }
 

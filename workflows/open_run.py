@@ -55,7 +55,11 @@ class OpenRun:
         run_id = workflow.info().workflow_id
         if {".", ".."} & set(run_id.split("/")):
             self._bad_request = InvalidInput(f"a run cannot be named {run_id!r}: its record is kept under that name")
-        begun = None if state is None else flow.RunState.model_validate(state)
+        begun = None
+        try:
+            begun = None if state is None else flow.RunState.model_validate(state)
+        except ValidationError as error:
+            self._bad_request = first_error(error)
         self._state = begun or flow.RunState.begin(run_id, self._request)
         self._children: dict[str, ChildWorkflowHandle[Step, Any]] = {}
         self._shown_phase: Phase | None = None

@@ -115,7 +115,7 @@ class OpenStep:
                 await self._report()
         await self._wait_out_pause()
         if self._winding_down:
-            raise WoundDown
+            raise WoundDown(str(failure))
 
     async def _wait_out_pause(self) -> None:
         if self._paused:

@@ -265,7 +265,7 @@ class Step(OpenStep):
         locale = self._request.brief.locale
         found = self._sources.all()[:MAX_SOURCES_TOLD]
         if not found:
-            return self._outcome(StepStatus.SKIPPED, reason=why or word("finished_early", locale))
+            return self._outcome(StepStatus.SKIPPED, reason=why or word("ended_empty", locale))
         lines = [f"- {source.title}: {source.summary} [{source.id}]" for source in found]
         summary = "\n".join([word("cut_short_finding", locale), "", *lines])
         outcome = self._outcome(StepStatus.DONE, finding=Finding(summary=summary), reason=why or None)

@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,12 +20,15 @@ class Patience:
 
     Each question costs the worker what a small workflow task costs; asked twice as often, they slow a run by 2 %.
 
+    `between_looks`: how often Temporal is asked whether the run is open while nothing new comes: a run that was ended
+    from outside answers as it stood.
     `before_warning`: how long a silence lasts before it is told; more than nothing where a worker is on its way.
     """
 
     between_questions: float = 1.0
     between_step_questions: float = 2.0
     before_warning: float = 0.0
+    between_looks: float = 5.0
     without_answer: float = 60.0
 
 
@@ -52,6 +56,7 @@ class Follower:
         self._step_cursors: dict[str, str] = {}
         self._step_phases: dict[str, Phase] = {}
         self._steps_asked_at = -math.inf
+        self._looked_at = time.monotonic()
         self._silent_since: float | None = None
         self._has_warned = False
         self._is_in_doubt = False
@@ -77,11 +82,24 @@ class Follower:
                 await self._show(page, display)
                 if show_picture is not None:
                     await self._show_picture(show_picture)
+                if (closed := await self._closed_meanwhile(page)) is not None:
+                    return closed
                 if page.phase.is_end or (page.phase.waits_for_a_person and not self._others_work(page)):
                     return page.phase
             if not self._is_in_doubt:
                 await asyncio.sleep(self._patience.between_questions)
             self._is_in_doubt = False
+
+    async def _closed_meanwhile(self, page: ProgressPage) -> Phase | None:
+        """The phase of a run that was ended from outside; now and then, while nothing new comes."""
+        now = time.monotonic()
+        if page.entries or page.phase.is_end or now - self._looked_at < self._patience.between_looks:
+            return None
+        self._looked_at = now
+        with suppress(NoServer):
+            standing = await self._run.standing()
+            return None if standing.is_open else standing.phase
+        return None
 
     def _others_work(self, page: ProgressPage) -> bool:
         """Whether steps are at work beside the one that needs attention: what they do is worth waiting for."""

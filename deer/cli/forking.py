@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from deer.cli.asking import check_run_id, new_run_id
 from deer.cli.exits import ExitCode
-from deer.cli.handles import no_such_run
+from deer.cli.handles import TemporalRun
 from deer.cli.printing import Printer
 from deer.cli.reading import read_record, read_state
 from deer.cli.research import follow_to_stop, leave_in_background
@@ -27,7 +27,8 @@ async def fork(
         state = await read_state(session.store, run_id)
         if state is None:
             if await read_record(session.store, run_id) is None:
-                raise no_such_run(run_id)
+                await TemporalRun(session.client, run_id).standing()  # raises when there is none
+                raise Refused(f"run {run_id} has recorded nothing yet: it does at its first stop, or its end")
             raise Refused(f"run {run_id} was recorded by an earlier version, which kept too little to fork from")
         request = state.request.model_copy(update={"auto_accept": auto_accept})
         run = await start_fork(session.client, forked(state, step_id, name, request, now))

@@ -23,6 +23,9 @@ _LOOK_OF_STEP = {
     StepStatus.SKIPPED: ("–", "yellow"),
 }
 _LATEST_HANDOFFS = 4
+_ID_CHARS = 64
+"""Ids that the command line gives have no more; longer ones stand out of line and push no other question away."""
+
 _FINDING_CHARS = 300
 _DIGITS = {Kind.USD: 4, Kind.MINUTES: 1}
 """After the point, of what is not counted in whole numbers."""
@@ -30,7 +33,7 @@ _DIGITS = {Kind.USD: 4, Kind.MINUTES: 1}
 
 def plan_table(plan: PlanStatus, *, with_status: bool) -> Table:
     """A plan with one row a step, and the planner's thought below; `with_status` adds how far each has come instead."""
-    table = Table(box=box.ROUNDED, title=f"Plan {plan.revision}: {one_line(plan.title)}", title_justify="left")
+    table = Table(box=box.ROUNDED, title=Text(f"Plan {plan.revision}: {one_line(plan.title)}"), title_justify="left")
     for heading in ("", "Step") if with_status else ("Step",):
         table.add_column(heading, no_wrap=True)
     table.add_column("Type", no_wrap=True)
@@ -112,7 +115,7 @@ def entry_line(entry: ProgressEntry) -> str:
 
 def list_lines(runs: Sequence[ListedRun], now: datetime) -> list[Text]:
     """Runs, one a line: phase, name, age and question. Only the question may be cut, by whoever prints the line."""
-    longest = max((len(run.id) for run in runs), default=0)
+    longest = min(max((len(run.id) for run in runs), default=0), _ID_CHARS)
     lines = []
     for run in runs:
         passed = age(run.started_at, now) if run.started_at else "-"

@@ -14,7 +14,7 @@ from deer.cli.following import Follower, Patience
 from deer.cli.handles import RunHandle, TemporalRun, no_such_run
 from deer.cli.pictures import plan_table, question_text, temporal_page, ways_on
 from deer.cli.printing import LineDisplay, LiveDisplay, Printer
-from deer.cli.reading import read_record, read_status, wait_until_closed
+from deer.cli.reading import read_record, read_state, read_status, wait_until_closed
 from deer.cli.reports import check_output, report_path, save_text, with_path
 from deer.cli.reviewing import review_at_terminal
 from deer.cli.serving import launch_background_serve
@@ -75,11 +75,13 @@ async def research(question: str, options: Mapping[str, object], wishes: Wishes)
 
 async def _require_report(store: TextStore, run_id: str) -> None:
     """Raise NotFound or Refused unless there is a report to follow up on: the new run would only fail on it."""
-    record = await read_record(store, run_id)
+    record, state = await read_record(store, run_id), await read_state(store, run_id)
     if record is None:
         raise no_such_run(run_id)
     if record.report is None:
         raise Refused(f"--after: run {run_id} has no report to follow up on; it is {record.phase.value}")
+    if state is None:
+        raise Refused(f"--after: run {run_id} was recorded by an earlier version, which kept too little")
 
 
 async def follow(run_id: str, output: Path | None, *, as_json: bool) -> ExitCode:
@@ -216,7 +218,8 @@ def _write(status: RunStatus, text: str | None, printer: Printer) -> None:
 def _defaults(settings: Settings) -> dict[str, object]:
     """What settings say for a request that does not say otherwise."""
     limits = {f"budget_{kind}": getattr(settings, f"budget_{kind}") for kind in Kind}
-    return {"max_steps": settings.max_plan_steps, **limits}
+    deadline = settings.attention_deadline_seconds
+    return {"max_steps": settings.max_plan_steps, "attention_deadline": deadline, **limits}
 
 
 def _given(options: Mapping[str, object]) -> dict[str, object]:

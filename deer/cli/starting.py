@@ -15,8 +15,7 @@ from deer.cli.asking import request_hash
 from deer.cli.handles import TemporalRun, rpc_errors_named
 from deer.cli.reading import read_record
 from deer.errors import Refused
-from deer.flow import RunState
-from deer.flow.budget import in_words
+from deer.flow import RunState, in_words
 from deer.models import Phase, ResearchRequest
 from deer.ports import TextStore
 from deer.temporal import RESEARCH_PHASE, RESEARCH_QUEUE, TASK_TIMEOUT

@@ -109,11 +109,16 @@ class Settings(BaseSettings):
         WholeNumber | None, Field(ge=0, le=1_000_000, description="a whole number from 0 to 1000000")
     ] = None
     model_timeout_seconds: Annotated[
-        WholeNumber, Field(ge=5, le=3_600, description="a whole number of seconds from 5 to 3600")
+        WholeNumber, Field(ge=5, le=540, description="a whole number of seconds from 5 to 540")
     ] = 120
+    """At most the longest answer that is waited for: the flow ends a call soon after that."""
     model_stall_seconds: Annotated[
-        WholeNumber, Field(ge=1, le=3_600, description="a whole number of seconds from 1 to 3600")
+        WholeNumber, Field(ge=1, le=540, description="a whole number of seconds from 1 to 540")
     ] = 60
+    attention_deadline_seconds: Annotated[
+        WholeNumber | None, Field(ge=1, le=31_536_000, description="a whole number of seconds from 1 to 31536000")
+    ] = None
+    """How long a call waits for a person to mend what it needs; None: as long as it takes."""
     max_concurrent_activities: Annotated[
         WholeNumber, Field(ge=1, le=1_000, description="a whole number from 1 to 1000")
     ] = 100

@@ -12,6 +12,7 @@ from deer.flow.briefs import (
 from deer.flow.budget import (
     budget_ends_rounds,
     end_overdue_steps,
+    in_words,
     may_look_around,
     settle_leases,
     tell_time,
@@ -76,6 +77,7 @@ __all__ = [
     "has_rounds_left",
     "has_steps_to_do",
     "hold",
+    "in_words",
     "is_as_planned",
     "is_past_calls",
     "judge_brief",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from deer.models.texts import Message, Model
 
@@ -19,14 +19,24 @@ class Kind(StrEnum):
     PAGES = "pages"
 
 
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+Count = Annotated[int, BeforeValidator(_no_truth)]
+Amount = Annotated[float, BeforeValidator(_no_truth)]
+
+
 class Budget(Message):
     """The limits of a run; None is no limit."""
 
-    tokens: Annotated[int, Field(ge=1, le=10_000_000_000)] | None = None
-    usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
-    minutes: Annotated[float, Field(gt=0, le=525_600)] | None = None
-    searches: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    pages: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    tokens: Annotated[Count, Field(ge=1, le=10_000_000_000)] | None = None
+    usd: Annotated[Amount, Field(gt=0, le=1_000_000)] | None = None
+    minutes: Annotated[Amount, Field(gt=0, le=525_600)] | None = None
+    searches: Annotated[Count, Field(ge=0, le=1_000_000)] | None = None
+    pages: Annotated[Count, Field(ge=0, le=1_000_000)] | None = None
 
     def limit(self, kind: Kind) -> float | None:
         """The limit of a kind, in its own unit."""

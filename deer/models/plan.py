@@ -67,6 +67,7 @@ class ChangeKind(StrEnum):
     STEPS_CUT = "steps_cut"
     STEP_REPEATED = "step_repeated"
     WAIT_DROPPED = "wait_dropped"
+    CIRCLE_OPENED = "circle_opened"
 
 
 class PlanChange(Model):
@@ -98,7 +99,7 @@ class PlanRules(Model):
     known_ids: tuple[str, ...] = ()
     finished_ids: tuple[str, ...] = ()
     excess_is_cut: bool = False
-    """Whether steps above `max_steps`, and repetitions of a title, are cut and told instead of refused.
+    """Whether steps above `max_steps`, repetitions of a title and circles are cut and told instead of refused.
 
     Set when asking again is over.
     """

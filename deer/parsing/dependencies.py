@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deer.errors import InvalidInput
-from deer.models import DraftStep, PlanRules, StepType
+from deer.models import ChangeKind, DraftStep, PlanChange, PlanRules, StepType
 from deer.parsing.excess import KeptSteps, title_of
 from deer.parsing.fields import sameness_of, shown, text_of
 
@@ -112,27 +112,57 @@ class StepNames:
         return item if is_there_by_id else self._kept.place_of(position)
 
 
-def refuse_bad_dependencies(steps: Sequence[DraftStep], rules: PlanRules) -> None:
-    """Refuse dependencies that do not exist, and circles. Raises InvalidInput naming the field."""
+def without_circles(
+    steps: Sequence[DraftStep], rules: PlanRules
+) -> tuple[tuple[DraftStep, ...], tuple[PlanChange, ...]]:
+    """The steps, none of which waits for what does not exist or for itself, and what is to be told of them.
+
+    A circle is refused; with `rules.excess_is_cut` its first step goes without those that wait for it instead.
+    Raises InvalidInput naming the field.
+    """
     positions = {step.id: at for at, step in enumerate(steps) if step.id is not None}
-    graph: dict[int, set[int]] = {}
+    needs = [_needs(at, steps, positions, rules) for at in range(len(steps))]
+    settled: list[DraftStep] = []
+    changes: list[PlanChange] = []
     for at, step in enumerate(steps):
-        has_default = step.depends_on is None and step.step_type is not StepType.RESEARCH
-        graph[at] = set(range(at)) if has_default else set()
-        for wanted in step.depends_on or ():
-            target = wanted - 1 if isinstance(wanted, int) else positions.get(wanted)
-            if target is None and wanted in rules.finished_ids:
-                continue  # a finished step stays in the plan even when a draft leaves it out
-            if target is None or not 0 <= target < len(steps):
-                raise InvalidInput(f"no step {shown(wanted)} in the plan", f"steps.{at}.depends_on")
-            graph[at].add(target)
-    _refuse_cycles(graph)
+        waiting = {need for need in needs[at] if _leads_to(at, need, needs)}
+        if waiting and not rules.excess_is_cut:
+            said = "a step cannot wait for itself" if at in waiting else "the steps wait for each other in a circle"
+            raise InvalidInput(said, f"steps.{at}.depends_on")
+        if waiting:
+            needs[at] -= waiting
+            kept = tuple(item for item in step.depends_on or () if _place_of(item, positions) not in waiting)
+            step = step.model_copy(update={"depends_on": kept})
+            changes.append(PlanChange(kind=ChangeKind.CIRCLE_OPENED, values={"title": step.title}))
+        settled.append(step)
+    return tuple(settled), tuple(changes)
 
 
-def _refuse_cycles(graph: Mapping[int, set[int]]) -> None:
-    finished: set[int] = set()
-    while open_steps := [at for at in graph if at not in finished]:
-        ready = [at for at in open_steps if graph[at] <= finished]
-        if not ready:
-            raise InvalidInput("the steps wait for each other in a circle", f"steps.{open_steps[0]}.depends_on")
-        finished.update(ready)
+def _needs(at: int, steps: Sequence[DraftStep], positions: Mapping[str, int], rules: PlanRules) -> set[int]:
+    """Places of the steps that a step waits for, from 0."""
+    step = steps[at]
+    if step.depends_on is None:
+        return set() if step.step_type is StepType.RESEARCH else set(range(at))
+    needs = set()
+    for wanted in step.depends_on:
+        place = _place_of(wanted, positions)
+        if place is None and wanted in rules.finished_ids:
+            continue  # a finished step stays in the plan even when a draft leaves it out
+        if place is None or not 0 <= place < len(steps):
+            raise InvalidInput(f"no step {shown(wanted)} in the plan", f"steps.{at}.depends_on")
+        needs.add(place)
+    return needs
+
+
+def _place_of(wanted: int | str, positions: Mapping[str, int]) -> int | None:
+    return wanted - 1 if isinstance(wanted, int) else positions.get(wanted)
+
+
+def _leads_to(goal: int, start: int, needs: Sequence[set[int]]) -> bool:
+    """Whether a step is the other one, or waits for it by way of others."""
+    seen: set[int] = set()
+    ahead = {start}
+    while ahead and goal not in ahead:
+        seen |= ahead
+        ahead = set().union(*(needs[at] for at in ahead)) - seen
+    return goal in ahead

@@ -6,7 +6,7 @@ from typing import Any
 
 from deer.errors import InvalidInput
 from deer.models import MAX_TITLE_CHARS, ChangeKind, DraftStep, PlanChange, PlanDraft, PlanRules, StepType
-from deer.parsing.dependencies import StepNames, dependencies_of, id_of, refuse_bad_dependencies
+from deer.parsing.dependencies import StepNames, dependencies_of, id_of, without_circles
 from deer.parsing.excess import kept_steps
 from deer.parsing.fields import line_of, sameness_of, shown, text_of, truth_of
 from deer.parsing.plan_shapes import plan_shape, step_type_of
@@ -43,7 +43,7 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
     steps = tuple(step for step, _ in parsed)
     _refuse_duplicates(steps)
     _refuse_unknown_ids(steps, rules)
-    refuse_bad_dependencies(steps, rules)
+    steps, opened = without_circles(steps, rules)
     thought = plan.get("thought")
     told = without_thoughts(thought)[:MAX_THOUGHT_CHARS] if isinstance(thought, str) else ""
     return PlanDraft(
@@ -51,7 +51,7 @@ def parse_plan(data: Any, rules: PlanRules) -> PlanDraft:
         thought=text_of(told, "thought", MAX_THOUGHT_CHARS),
         has_enough_context=enough,
         steps=steps,
-        changes=(*kept.changes, *(change for _, changes in parsed for change in changes)),
+        changes=(*kept.changes, *(change for _, changes in parsed for change in changes), *opened),
     )
 
 

@@ -205,7 +205,7 @@ def _steps(max_steps: int, *, may_keep: bool) -> JsonSchema:
             "depends_on": {
                 "type": "array",
                 "items": {"anyOf": [position, step_id]} if may_keep else position,
-                "maxItems": max_steps,
+                "maxItems": max_steps if may_keep else max_steps - 1,  # a step cannot wait for itself
                 "description": "1-based positions in this list of the steps whose findings are needed"
                 + (", or ids of steps of the plan you were shown" if may_keep else ""),
             },

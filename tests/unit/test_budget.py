@@ -320,7 +320,9 @@ def test_a_fork_has_the_budget_of_its_request_whole() -> None:
     assert flow.status_of(fork).budget[Kind.TOKENS].used == 0
 
 
-@pytest.mark.parametrize("limits", [{"tokens": 0}, {"usd": 0}, {"minutes": -1}, {"pages": -1}, {"hours": 1}])
+@pytest.mark.parametrize(
+    "limits", [{"tokens": 0}, {"usd": 0}, {"minutes": -1}, {"pages": -1}, {"hours": 1}, {"tokens": True}]
+)
 def test_a_budget_that_makes_no_sense_is_refused(limits: dict[str, float]) -> None:
     """Limits are above zero, but for searches and pages, which may be none."""
     with pytest.raises(ValidationError):

@@ -85,12 +85,13 @@ def test_schemas_are_closed_and_plain_json() -> None:
 
 @pytest.mark.parametrize("earlier_plan", [None, PLAN])
 def test_plan_schema_is_bounded_and_strict(earlier_plan: Plan | None) -> None:
-    """The plan's schema requires all fields and caps texts and lists; ids appear where an earlier plan is shown."""
+    """All fields are required, texts and lists capped, a step waits for the others at most, ids need a shown plan."""
     output = output_for(planner("en-US", earlier_plan=earlier_plan))
     assert output is not None
     steps = output.json_schema["properties"]["steps"]
 
     assert steps["maxItems"] == 7
+    assert steps["items"]["properties"]["depends_on"]["maxItems"] == (6 if earlier_plan is None else 7)
     assert list(output.json_schema["properties"]) == ["locale", "has_enough_context", "thought", "title", "steps"]
     for part in objects_in(output.json_schema):
         assert part["required"] == list(part["properties"])  # type: ignore[call-overload]  # a schema's own shape

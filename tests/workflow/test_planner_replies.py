@@ -201,14 +201,26 @@ async def test_never_more_steps_than_allowed(runs: Runs, scripted: ScriptedServi
     assert len(status.plan.steps) == 3
 
 
-async def test_a_title_that_is_repeated_to_the_last_is_kept_once(runs: Runs, scripted: ScriptedServices) -> None:
-    """A planner that writes one step twice in three replies has its plan shown, with the step once and a notice."""
-    scripted.scripts["planner"] = plan_of(*(research_step("subject-a1") for _ in range(3)), research_step("subject-b2"))
+@pytest.mark.parametrize(
+    ("first", "notice"),
+    [
+        ([research_step("subject-a1")] * 3, "had the step “Look at subject-a1” more than once; it was kept once."),
+        (
+            [{**research_step("subject-a1"), "depends_on": [1]}],
+            "step “Look at subject-a1” was to wait for itself or in a circle; it goes without that.",
+        ),
+    ],
+)
+async def test_a_fault_that_stays_to_the_last_is_mended(
+    runs: Runs, scripted: ScriptedServices, first: list[Any], notice: str
+) -> None:
+    """A planner that repeats a step or has it wait for itself, thrice, has its plan shown without, and a notice."""
+    scripted.scripts["planner"] = plan_of(*first, research_step("subject-b2"))
     run = await runs.start("What is the value?")
     status = await run.reach(Phase.AWAITING_REVIEW)
     assert scripted.log.count("planner") == 3
     assert [title for title, *_ in steps_of(status)] == ["Look at subject-a1", "Look at subject-b2"]
-    assert status.notices == ("The plan had the step “Look at subject-a1” more than once; it was kept once.",)
+    assert [one.removeprefix("The plan ").removeprefix("The ") for one in status.notices] == [notice]
 
 
 async def test_a_coordinator_that_writes_the_plan_itself_hands_over(runs: Runs, scripted: ScriptedServices) -> None:

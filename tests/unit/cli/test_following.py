@@ -48,6 +48,17 @@ async def test_it_stops_where_only_a_person_or_nobody_goes_on(phase: Phase) -> N
     assert await Follower(run, "hint", AT_ONCE).until_stop(Shown()) is phase
 
 
+async def test_a_run_that_was_ended_from_outside_is_over() -> None:
+    """A terminated run answers queries as it stood; while nothing new comes, Temporal is asked whether it is open."""
+    run = ScriptedRun(now=standing(), pages=[page(Phase.RESEARCHING)])
+    follower = Follower(run, "hint", Patience(between_questions=0.01, between_looks=0))
+    following = asyncio.ensure_future(follower.until_stop(Shown()))
+    await asyncio.sleep(0.05)
+    assert not following.done()
+    run.now = standing(Phase.FAILED, is_open=False, ended_by="the run was terminated in Temporal")
+    assert await asyncio.wait_for(following, 5) is Phase.FAILED
+
+
 async def test_a_held_step_does_not_stop_the_watching_of_others() -> None:
     """While one step needs attention and another works, the work goes on being watched; then the run has stopped."""
     both = ("r1/s1/1", "r1/s2/1")

@@ -95,6 +95,14 @@ def test_a_plan_is_readable_in_a_narrow_terminal() -> None:
         assert word in shown
 
 
+def test_a_title_is_no_markup() -> None:
+    """Titles come from models and people: what looks like rich's markup is shown as it is, and breaks nothing."""
+    titled = plan(step("s1", title="[b]Step")).model_copy(update={"title": "Costs [/b] [red]x"})
+    shown = _text(plan_table(titled, with_status=True))
+    assert "Costs [/b] [red]x" in shown
+    assert "[b]Step" in shown
+
+
 def test_a_plan_that_waits_is_shown_with_the_thought_behind_it() -> None:
     """Whoever reviews a plan reads why it looks so; the page of a run shows how far its steps are instead."""
     thought_out = plan(step("s1")).model_copy(update={"thought": "Prices are\x1b[31m unknown."})

@@ -44,7 +44,7 @@ from tests.unit.parsing.written import LAST, RULES, SHOWN, plan, step
         (plan(step(depends_on=[2])), "steps.0.depends_on"),
         (plan(step(depends_on=[0])), "steps.0.depends_on"),
         (plan(step(depends_on=["s9"])), "steps.0.depends_on"),
-        (plan(step(depends_on=[1])), "steps.0.depends_on"),
+        (plan(step(depends_on=[1])), "steps.0.depends_on: a step cannot wait for itself"),
         (plan(step("A", depends_on=[2]), step("B", depends_on=[1])), "depends_on"),
         (plan(step("A", depends_on=[2]), step("B", step_type="analysis")), "depends_on"),
         (plan(step(id=["s1"])), "steps.0.id"),
@@ -144,6 +144,27 @@ def test_a_repetition_takes_no_room_and_leaves_its_id_to_the_first() -> None:
     assert [s.title for s in draft.steps] == ["A", "Sum"]
     assert draft.steps[1].depends_on == (1, "s1")
     assert [change.kind for change in draft.changes] == ["step_repeated"]
+
+
+@pytest.mark.parametrize(
+    ("written", "kept", "opened"),
+    [
+        ([[1]], [()], ["S1"]),
+        ([[2], [2, 3, 1], []], [(), (3, 1), ()], ["S1", "S2"]),
+        ([[2], [3], [2]], [(2,), (), (2,)], ["S2"]),
+        ([[3], None, [1, 2]], [(), None, (1, 2)], ["S1"]),
+    ],
+)
+def test_a_circle_is_opened_only_when_asking_again_is_over(
+    written: list[list[int] | None], kept: list[tuple[int, ...] | None], opened: list[str]
+) -> None:
+    """The first step of a circle goes without those that wait for it; who stands outside waits as it was written."""
+    steps = [step(f"S{at}", depends_on=wanted) for at, wanted in enumerate(written, start=1)]
+    with pytest.raises(InvalidInput, match="depends_on"):
+        parse_plan(plan(*steps), RULES)
+    draft = parse_plan(plan(*steps), LAST)
+    assert [one.depends_on for one in draft.steps] == kept
+    assert [(one.kind, one.values["title"]) for one in draft.changes] == [("circle_opened", title) for title in opened]
 
 
 def test_errors_stay_short() -> None:
