@@ -109,6 +109,23 @@ async def test_a_retry_in_a_pause_makes_no_call(runs: Runs, scripted: ScriptedSe
     assert scripted.log.count("planner") == 2
 
 
+async def test_no_review_deadline_passes_in_a_pause(runs: Runs, scripted: ScriptedServices) -> None:
+    """A plan that came in a pause waits as long as that lasts; its time begins when the run is resumed."""
+    gate = scripted.hold("planner")
+    run = await runs.start(review_deadline=1.0, review_deadline_policy="accept")
+    await caught(gate)
+    await control(run, "pause")
+    gate.open()
+    await eventually(lambda: scripted.log.calls("planner")[0].finished, "the planner's answer")
+    await always(lambda: scripted.log.count("researcher") == 0, "the pause", for_s=1.6)
+    status = await run.status()
+    assert status.plan
+    assert not any("deadline" in handoff.reason for handoff in status.handoffs)
+    await control(run, "resume")
+    status = await reported(run, Phase.COMPLETED)
+    assert any("deadline" in handoff.reason for handoff in status.handoffs)
+
+
 # Changes while the judge thinks
 
 

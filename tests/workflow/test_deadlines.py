@@ -10,7 +10,6 @@ from deer.models import Phase
 from deer.ports import PageReader
 from tests.running import Runs, research_worker
 from tests.scripted import ScriptedServices
-from tests.workflow.test_controls import caught, control
 
 DAY_S = 86_400
 
@@ -61,20 +60,3 @@ async def test_an_answer_before_the_deadline_counts(skipping_server: WorkflowEnv
         run = await skipping_runs.start("What is the value?", review_deadline=DAY_S, review_deadline_policy="cancel")
     await run.approve()
     assert (await run.end()).phase is Phase.COMPLETED
-
-
-async def test_no_deadline_passes_in_a_pause(skipping_runs: Runs, scripted: ScriptedServices) -> None:
-    """A plan that is written in a pause waits as long as that lasts; its day begins when the run is resumed."""
-    gate = scripted.hold("planner")
-    run = await skipping_runs.start("What is the value?", review_deadline=DAY_S, review_deadline_policy="accept")
-    await caught(gate)
-    await control(run, "pause")
-    gate.open()
-    await run.recorded(Phase.PAUSED)
-    for _ in range(10):
-        status = await run.status()
-        assert status.phase is Phase.PAUSED
-        assert not any("deadline" in handoff.reason for handoff in status.handoffs)
-    await control(run, "resume")
-    assert await run.closed() == WorkflowExecutionStatus.COMPLETED
-    assert any("deadline" in handoff.reason for handoff in (await run.status()).handoffs)
