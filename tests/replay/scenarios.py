@@ -1,17 +1,35 @@
 """One run for each way through the flow, under a fixed id, so that its history can be kept and replayed."""
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 
+from deer import flow
 from deer.models import Phase
 from tests.eventually import eventually
 from tests.running import Run, Runs
-from tests.scripted import REFUSED_KEY, Failure, ScriptedServices, analysis_step, call_tool, plan_of, research_step
+from tests.scripted import (
+    REFUSED_KEY,
+    Failure,
+    Gate,
+    ScriptedServices,
+    analysis_step,
+    call_tool,
+    plan_of,
+    research_step,
+    subject_of,
+)
+from tests.scripted.roles import finding
 
 Scenario = Callable[[Runs, ScriptedServices], Awaitable[Run]]
 """Brings a run to where its history is to be taken."""
 
 TWO_ANGLES = plan_of(research_step("subject-a1"), research_step("subject-b1"), analysis_step())
 QUESTION = "What is the value?"
+
+
+async def held_at(gate: Gate) -> None:
+    """Wait until a gate holds a call."""
+    await eventually(lambda: bool(gate.caught), "the held call")
 
 
 async def approved(runs: Runs, services: ScriptedServices) -> Run:
@@ -125,7 +143,7 @@ async def mid_step(runs: Runs, services: ScriptedServices) -> Run:
     services.scripts["planner"] = TWO_ANGLES
     gate = services.hold("researcher", where=lambda call: "subject-b1" in call.text and call.rounds == 2)
     run = await runs.start(QUESTION, run_id="mid_step", auto_accept=True)
-    await eventually(lambda: bool(gate.caught), "the third turn")
+    await held_at(gate)
     return run
 
 
@@ -133,7 +151,136 @@ async def reporting(runs: Runs, services: ScriptedServices) -> Run:
     """While the reporter writes."""
     gate = services.hold("reporter")
     run = await runs.start(QUESTION, run_id="reporting", auto_accept=True)
-    await eventually(lambda: bool(gate.caught), "the reporter's call")
+    await held_at(gate)
+    return run
+
+
+async def paused(runs: Runs, services: ScriptedServices) -> Run:
+    """Paused while its first step is at work, and resumed."""
+    gate = services.hold("researcher", nth=2)
+    run = await runs.start(QUESTION, run_id="paused", auto_accept=True)
+    await held_at(gate)
+    await run.signal("control", "pause")
+    await run.recorded(Phase.PAUSED)
+    gate.open()
+    await run.update("control", {"action": "resume"})
+    await run.end()
+    return run
+
+
+async def pausing(runs: Runs, services: ScriptedServices) -> Run:
+    """Paused with an approved plan, of which nothing has begun."""
+    run = await runs.start(QUESTION, run_id="pausing", review_deadline=86_400)
+    await run.reach(Phase.AWAITING_REVIEW)
+    await run.update("control", {"action": "pause"})
+    await run.update("review", {"revision": 1, "decision": "approve"})
+    await run.recorded(Phase.PAUSED)
+    return run
+
+
+async def step_skipped(runs: Runs, services: ScriptedServices) -> Run:
+    """A step at work is skipped, and a waiting one too."""
+    services.scripts["planner"] = TWO_ANGLES
+    gate = services.hold("researcher", where=lambda call: "subject-a1" in call.text)
+    run = await runs.start(QUESTION, run_id="step_skipped", auto_accept=True, max_parallel_steps=1)
+    await held_at(gate)
+    await run.update("control", {"action": "skip", "step_id": "s2"})
+    await run.update("control", {"action": "skip", "step_id": "s1"})
+    await run.end()
+    return run
+
+
+async def finished_early(runs: Runs, services: ScriptedServices) -> Run:
+    """A step is told to end with what it has, and another is never begun."""
+    gate = services.hold("researcher", nth=2)
+    run = await runs.start(QUESTION, run_id="finished_early", auto_accept=True)
+    await held_at(gate)
+    await run.signal("control", {"action": "finish"})
+    await run.refusal("control", {"action": "finish"})  # by its answer the signal has been taken
+    gate.open()
+    await run.end()
+    return run
+
+
+async def tried_again(runs: Runs, services: ScriptedServices) -> Run:
+    """A failed step is done once more, asked for while the judge thinks."""
+    services.scripts["planner"] = plan_of(research_step("subject-a1"))
+    services.fail("researcher", Failure(400, {"error": {"message": "scripted refusal"}}))
+    gate = services.hold("judge")
+    run = await runs.start(QUESTION, run_id="tried_again", auto_accept=True, max_rounds=2)
+    await held_at(gate)
+    await run.update("control", {"action": "retry", "step_id": "s1"})
+    gate.open()
+    await run.end()
+    return run
+
+
+async def step_added(runs: Runs, services: ScriptedServices) -> Run:
+    """A person adds a step while another is at work."""
+    services.scripts["planner"] = plan_of(research_step("subject-a1"))
+    gate = services.hold("researcher")
+    run = await runs.start(QUESTION, run_id="step_added", auto_accept=True)
+    await held_at(gate)
+    await run.update("control", {"action": "add_step", "step": {"title": "Compare", "step_type": "analysis"}})
+    gate.open()
+    await run.end()
+    return run
+
+
+async def budgeted(runs: Runs, services: ScriptedServices) -> Run:
+    """Two steps ask for more of a budget of tokens and minutes than their first lease, and come to its end."""
+    services.scripts["planner"] = plan_of(research_step("subject-a1"), research_step("subject-b1"))
+    services.scripts["researcher"] = lambda call: call_tool("web_search", query=f"{subject_of(call)} {call.rounds}")
+    run = await runs.start(QUESTION, run_id="budgeted", auto_accept=True, budget={"tokens": 1_500, "minutes": 60})
+    await run.end()
+    return run
+
+
+async def renewed(runs: Runs, services: ScriptedServices) -> Run:
+    """Continued as new while its plan waits: the history is the last, with the state of the one before as input."""
+    run = await runs.start(QUESTION, run_id="renewed", continue_after_events=50)
+    await run.reach(Phase.AWAITING_REVIEW)
+    first = (await run.handle.describe()).run_id
+    for _ in range(40):
+        await run.signal("approve", {"revision": 99})
+
+    async def look() -> bool:
+        return (await run.handle.describe()).run_id != first
+
+    await eventually(look, "a second history")
+    await run.approve()
+    await run.end()
+    return run
+
+
+async def forked(runs: Runs, services: ScriptedServices) -> Run:
+    """A fork from the second step of a run that has ended."""
+    before = await runs.start(QUESTION, run_id="forked_from", auto_accept=True)
+    await before.end()
+    state = await before.state()
+    run = await runs.go_on(flow.forked(state, "s2", "forked", state.request, datetime.now(UTC)))
+    await run.end()
+    return run
+
+
+async def followed_up(runs: Runs, services: ScriptedServices) -> Run:
+    """A question after a report, as far as its plan."""
+    before = await runs.start(QUESTION, run_id="followed_up_on", auto_accept=True)
+    await before.end()
+    run = await runs.start("And then?", run_id="followed_up", after=before.id)
+    await run.reach(Phase.AWAITING_REVIEW)
+    return run
+
+
+async def attention_deadline(runs: Runs, services: ScriptedServices) -> Run:
+    """Nobody mends a search in time, first the run's own, then one of its step: both go on without."""
+    services.scripts["planner"] = plan_of(research_step("subject-a1"))
+    services.scripts["researcher"] = lambda call: (
+        call_tool("web_search", query="subject-a1") if call.rounds == 0 else finding(call)
+    )
+    services.fail("search", REFUSED_KEY, times=2)
+    run = await runs.start(QUESTION, run_id="attention_deadline", auto_accept=True, attention_deadline=1.0)
+    await run.end()
     return run
 
 
@@ -153,5 +300,16 @@ SCENARIOS: dict[str, Scenario] = {
         waiting,
         mid_step,
         reporting,
+        paused,
+        pausing,
+        step_skipped,
+        finished_early,
+        tried_again,
+        step_added,
+        budgeted,
+        renewed,
+        forked,
+        followed_up,
+        attention_deadline,
     )
 }

@@ -31,6 +31,7 @@ def test_every_path_has_its_history() -> None:
     names = {workflow_id_of(path) for path in KEPT}
     assert set(SCENARIOS) <= names
     assert {"approved/s1/1", "mid_step/s2/1", "needs_attention/s1/1", "step_failed/s1/1"} <= names
+    assert {"paused/s1/1", "finished_early/s1/1", "tried_again/s1/2", "budgeted/s2/1"} <= names
 
 
 def test_kept_histories_tell_neither_keys_nor_machines() -> None:

@@ -88,6 +88,12 @@ class Run:
         entry = await self.store.read_entry(f"runs/{self.id}")
         return None if entry is None else RunStatus.model_validate_json(entry)
 
+    async def state(self) -> RunState:
+        """All that the run knew when it saved its record."""
+        saved = await self.store.read_entry(f"states/{self.id}")
+        assert saved
+        return RunState.model_validate_json(saved)
+
     async def recorded(self, phase: Phase) -> RunStatus:
         """Wait until the record says this phase."""
 

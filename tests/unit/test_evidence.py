@@ -5,7 +5,7 @@ import time
 import pytest
 
 from deer.evidence import SourceRegister, check_quote, folded, normalised_address, renumber
-from deer.models import Check, FoundSource, Source
+from deer.models import Check, Claim, FoundSource, Source
 
 
 def found(url: str, summary: str = "", **fields: object) -> FoundSource:
@@ -75,6 +75,18 @@ def test_merging_a_source_under_its_own_id_keeps_what_was_read_of_it() -> None:
     known = register.get("b-1")
     assert known is not None
     assert (known.read, known.seen, known.aliases) == (True, ("read in s1", "seen around"), ())
+
+
+def test_what_a_kept_claim_rests_on_is_kept_with_it() -> None:
+    """Of steps left behind, the sources stay that kept claims name, by whatever id."""
+    register = SourceRegister(prefix="b")
+    register.merge(source(f"{prefix}-1", f"https://ex.test/{prefix}") for prefix in ("b", "s1", "s2", "s3"))
+    register.merge([source("s4-1", "https://ex.test/s2")])
+    kept = register.behind(("b", "s1"), [Claim(text="It is so.", source_id="s4-1", quote="so")])
+    assert [each.id for each in kept.all()] == ["b-1", "s1-1", "s2-1"]
+    known = kept.get("s4-1")
+    assert known is not None
+    assert known.id == "s2-1"
 
 
 def test_sources_are_told_step_by_step_in_whatever_order_steps_ended() -> None:

@@ -1,6 +1,6 @@
 """The state of a run and the decisions about it, without a server."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -378,3 +378,18 @@ def test_runs_share_nothing() -> None:
     one, other = begun(), begun()
     one.sources.merge([Source(id="b-1", url="https://a.example", title="A")])
     assert other.sources.all() == ()
+
+
+def test_a_pause_counts_for_no_review_deadline() -> None:
+    """The clock of a review stands still in a pause; one shown only in the pause starts with its end."""
+    hour = timedelta(hours=1)
+    state = planned(drafted("A"), review_deadline=8 * hour)
+    state.pause(NOW + hour)
+    assert state.review_time_left(NOW + 5 * hour) is None
+    state.resume(NOW + 5 * hour)
+    assert state.review_time_left(NOW + 6 * hour) == 6 * hour
+    state.pause(NOW + 6 * hour)
+    state.propose(NOW, PlanDraft(title="T", steps=(drafted("B"),)), "planner")
+    state.open_review(NOW + 7 * hour)
+    state.resume(NOW + 9 * hour)
+    assert state.review_time_left(NOW + 9 * hour) == 8 * hour

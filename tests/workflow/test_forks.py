@@ -6,17 +6,9 @@ import pytest
 
 from deer import flow
 from deer.errors import Refused
-from deer.flow import RunState
 from deer.models import Phase, RunStatus, StepStatus
 from tests.running import Run, Runs
 from tests.scripted import ScriptedServices, analysis_step, plan_of, research_step
-
-
-async def state_of(run: Run) -> RunState:
-    """All that a run knew when it saved its record."""
-    saved = await run.store.read_entry(f"states/{run.id}")
-    assert saved
-    return RunState.model_validate_json(saved)
 
 
 async def finished(runs: Runs, scripted: ScriptedServices) -> tuple[Run, RunStatus]:
@@ -31,8 +23,8 @@ async def test_a_fork_pays_for_nothing_it_keeps(runs: Runs, scripted: ScriptedSe
     run, before = await finished(runs, scripted)
     scripted.log.clear()
     fork_id = f"{run.id}-fork"
-    request = (await state_of(run)).request.model_copy(update={"auto_accept": False})
-    fork = await runs.go_on(flow.forked(await state_of(run), "s2", fork_id, request, datetime.now(UTC)))
+    request = (await run.state()).request.model_copy(update={"auto_accept": False})
+    fork = await runs.go_on(flow.forked(await run.state(), "s2", fork_id, request, datetime.now(UTC)))
     waiting = await fork.reach(Phase.AWAITING_REVIEW)
     assert waiting.plan
     assert before.plan
@@ -56,7 +48,7 @@ async def test_a_fork_pays_for_nothing_it_keeps(runs: Runs, scripted: ScriptedSe
 async def test_a_fork_needs_a_step_of_the_plan(runs: Runs, scripted: ScriptedServices) -> None:
     """A step that the run has not is refused with those it has."""
     run, _ = await finished(runs, scripted)
-    state = await state_of(run)
+    state = await run.state()
     with pytest.raises(Refused, match="the steps are: s1, s2, s3"):
         flow.forked(state, "s9", "fork", state.request, datetime.now(UTC))
 
