@@ -149,7 +149,7 @@ async def test_a_submitted_finding_survives_a_finish(
     assert "was looked up" in (status.plan.steps[0].finding or "")
     assert status.report
     assert {claim.check for claim in status.report.claims} == {Check.UNVERIFIED}
-    assert any("told to end" in notice for notice in status.notices)
+    assert any("could not be checked: the store cannot be read" in notice for notice in status.notices)
 
 
 async def test_a_written_report_is_not_given_up(
