@@ -52,6 +52,11 @@ _LOADED_AHEAD = (
     "deer.providers.pages",
     "deer.providers.tavily",
 )
+_LOADED_FOR_MODEL = {
+    "extractive": ("deer.providers.extractive",),
+    "openai": ("deer.providers.openai_model", "openai.resources.chat", "openai.lib.streaming.chat"),
+}
+"""The SDK loads its parts when they are first used: without them the first call of a worker waits for that."""
 
 
 class _Closable(Protocol):
@@ -94,8 +99,7 @@ async def register_documents(settings: Settings, folder: Path) -> "Registered":
 
 def load_worker(settings: Settings) -> None:
     """Import what a worker of these settings needs: a second's work, which a thread can do while a server starts."""
-    model = "extractive" if services_of_worker(settings).model == "extractive" else "openai_model"
-    for module in (f"deer.providers.{model}", *_LOADED_AHEAD):
+    for module in (*_LOADED_AHEAD, *_LOADED_FOR_MODEL[services_of_worker(settings).model]):
         import_module(module)
 
 
