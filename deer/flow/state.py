@@ -188,7 +188,7 @@ class RunState(BaseModel):
         """A pause is over, and counts for no deadline; without one nothing changes."""
         if self.paused_since is not None and self.review_shown is not None:
             revision, since = self.review_shown
-            self.review_shown = (revision, max(since, since + (at - max(since, self.paused_since))))
+            self.review_shown = (revision, since + (at - max(since, self.paused_since)))
         self.paused_since = None
         self.surface()
 

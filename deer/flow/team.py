@@ -158,7 +158,7 @@ def gaps(state: RunState) -> tuple[str, ...]:
     keys = {StepStatus.FAILED: "step_failed", StepStatus.SKIPPED: "step_skipped"}
     return tuple(
         word(
-            keys.get(progress.status, "step_ended_by_budget" if progress.reason else "step_cut_short"),
+            keys.get(progress.status, "step_ended_early" if progress.reason else "step_cut_short"),
             state.locale,
             title=titles[step_id],
             reason=progress.reason,
