@@ -13,7 +13,7 @@ from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.evidence import normalised_address
 from deer.models import MAX_TITLE_CHARS, SUMMARY_CHARS, FoundSource, ReadReply, ReadRequest
-from deer.ports import DocumentSearch, PageReader, TextStore, store_text
+from deer.ports import ANSWERS, DocumentSearch, PageReader, TextStore, store_text
 
 MAX_ADDRESS_CHARS = 4_000
 """What a tool call may ask for; where a redirect leads to a longer one, it would travel with every mention."""
@@ -37,7 +37,7 @@ class PageActivities:
     async def read_page(self, request: ReadRequest) -> ReadReply:
         """Read an address; its text goes to the store. The same address in the same run is fetched once."""
         key = hashlib.sha256(normalised_address(request.url).encode()).hexdigest()
-        entry = f"answered/{request.run_id}/pages/{key}"
+        entry = f"{ANSWERS}{request.run_id}/pages/{key}"
         asker = f"{activity.info().workflow_run_id}/{activity.info().activity_id}"
         async with beating():
             with translated():

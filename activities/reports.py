@@ -31,7 +31,7 @@ from deer.models import (
     TextRef,
     full,
 )
-from deer.ports import TextStore, offload, resolve
+from deer.ports import RECORDS, STATES, TextStore, offload, resolve
 from deer.wording import word
 
 MAX_EARLIER_CHARS = 20_000
@@ -79,14 +79,14 @@ class ReportActivities:
     @activity.defn
     async def save_run(self, request: SaveRunRequest) -> SaveRunReply:
         """Save the record of a run whole, with every text that the status object shows only the beginning of."""
-        entry = f"runs/{request.status.id}"
+        entry = RECORDS + request.status.id
         async with beating():
             with translated():
                 texts = {path: await self._store.get(ref.sha256) for path, ref in request.texts.items()}
                 record = _with_whole_texts(request.status, texts)
                 await self._store.write_entry(entry, record.model_dump_json(by_alias=True))
                 if request.state:
-                    await self._store.write_entry(f"states/{request.status.id}", request.state)
+                    await self._store.write_entry(STATES + request.status.id, request.state)
         return SaveRunReply(entry=entry)
 
     @activity.defn
@@ -94,7 +94,7 @@ class ReportActivities:
         """Read the report of a run that another follows up on, its citations as ids of the sources beside it."""
         async with beating():
             with translated():
-                saved = await self._store.read_entry(f"states/{request.run_id}")
+                saved = await self._store.read_entry(STATES + request.run_id)
                 state = None if saved is None else RunState.model_validate_json(saved)
                 if state is None or state.report is None:
                     what = "there is no record of run" if state is None else "there is no report of run"

@@ -12,7 +12,7 @@ from activities.heartbeats import beating
 from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.models import MAX_TITLE_CHARS, SUMMARY_CHARS, FoundSource, Hit, SearchReply, SearchRequest
-from deer.ports import DocumentSearch, SearchEngine, SearchQuery, TextStore, store_text
+from deer.ports import ANSWERS, DocumentSearch, SearchEngine, SearchQuery, TextStore, store_text
 
 MAX_ADDRESS_CHARS = 2_000
 """A longer address is no page that a reader would open, and would fill the history with every mention."""
@@ -94,4 +94,4 @@ class SearchActivities:
 
 def _entry_name(request: SearchRequest) -> str:
     key = hashlib.sha256(request.model_dump_json(exclude={"run_id"}).encode()).hexdigest()
-    return f"answered/{request.run_id}/searches/{key}"
+    return f"{ANSWERS}{request.run_id}/searches/{key}"

@@ -117,6 +117,10 @@ class CodeRunner(Protocol):
         ...
 
 
+RECORDS, STATES, ANSWERS = "runs/", "states/", "answered/"
+"""Beginnings of entry names: records of runs, all that runs knew when they saved them, and what they were answered."""
+
+
 class TextStore(Protocol):
     """Keeps texts by content hash, and small named entries. Shared by all workers and readers of a deployment."""
 

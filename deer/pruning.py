@@ -13,12 +13,11 @@ from datetime import datetime, timedelta
 from pydantic import ValidationError
 
 from deer.models import Model, RunStatus
-from deer.ports import Kept, PrunableStore
+from deer.ports import ANSWERS, RECORDS, STATES, Kept, PrunableStore
 
 SHORTEST_AGE = timedelta(hours=1)
 """A text may be as old before the history of its run tells of it: a call lasts ten minutes, its worker may die."""
 
-RECORDS, STATES, ANSWERS = "runs/", "states/", "answered/"
 _HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from temporalio.client import Client
 
 from deer.cli.handles import Standing, rpc_errors_named, standing_of
-from deer.cli.reading import RECORD_PREFIX, read_record
+from deer.cli.reading import read_record
 from deer.models import Phase
-from deer.ports import TextStore
+from deer.ports import RECORDS, TextStore
 
 RUNS_QUERY = "WorkflowType = 'Research'"
 
@@ -62,7 +62,7 @@ def _newest_of_each_id(runs: Iterable[ListedRun]) -> dict[str, ListedRun]:
 
 
 async def _record_ids(store: TextStore) -> list[str]:
-    return [name.removeprefix(RECORD_PREFIX) for name in await store.entry_names(RECORD_PREFIX)]
+    return [name.removeprefix(RECORDS) for name in await store.entry_names(RECORDS)]
 
 
 async def _from_record(store: TextStore, run_id: str) -> ListedRun | None:

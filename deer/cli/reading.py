@@ -11,10 +11,8 @@ from deer.cli.handles import RunHandle, Standing, no_such_run
 from deer.errors import InvalidInput, NoServer, NotFound, Refused
 from deer.flow import RunState
 from deer.models import Phase, RunStatus, RunUsage, TextRef
-from deer.ports import TextStore
+from deer.ports import RECORDS, STATES, TextStore
 
-RECORD_PREFIX = "runs/"
-STATE_PREFIX = "states/"
 _CLOSING_SECONDS = 20.0
 NO_RECORD = "The record of this run is not in the store: is DEER_STORE the directory that its worker uses?"
 
@@ -50,7 +48,7 @@ def _sentence(text: str) -> str:
 async def read_record(store: TextStore, run_id: str) -> RunStatus | None:
     """The record that a run saved at its last stop or its end; None when there is none that can be read."""
     try:
-        saved = await store.read_entry(RECORD_PREFIX + run_id)
+        saved = await store.read_entry(RECORDS + run_id)
         return None if saved is None else RunStatus.model_validate_json(saved)
     except (InvalidInput, ValidationError):  # a name that no entry can have, or a record of another version
         return None
@@ -59,7 +57,7 @@ async def read_record(store: TextStore, run_id: str) -> RunStatus | None:
 async def read_state(store: TextStore, run_id: str) -> RunState | None:
     """All that a run knew when it saved its record; None when there is nothing that can be read."""
     try:
-        saved = await store.read_entry(STATE_PREFIX + run_id)
+        saved = await store.read_entry(STATES + run_id)
         return None if saved is None else RunState.model_validate_json(saved)
     except (InvalidInput, ValidationError):
         return None
