@@ -6,6 +6,9 @@ from typing import Final
 _WORDS: Final[dict[str, dict[str, str]]] = {
     "en": {
         "references": "References",
+        "check_verified": "found word for word in the source",
+        "check_unverified": "not confirmed by the source",
+        "check_contradicted": "the source says otherwise",
         "sections_missing": "What is missing",
         "no_evidence": "This report rests on no sources and cites nothing.",
         "joined_without_model": "The findings below were joined without a model: {reason}",
@@ -71,6 +74,9 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
     },
     "zh": {
         "references": "参考来源",
+        "check_verified": "已在来源中逐字找到",
+        "check_unverified": "来源未能证实",
+        "check_contradicted": "来源的说法与此不同",
         "sections_missing": "缺失的内容",
         "no_evidence": "本报告没有依据任何来源，不引用任何资料。",
         "joined_without_model": "以下结论未经模型撰写，仅按步骤汇总：{reason}",

@@ -80,10 +80,13 @@ DATA = (*PURE, "pydantic")
 ONCE = "deer.answers"
 """Ports put to use by several activities; it reaches the world through what it is handed only."""
 
+EXPORT_LIBRARIES = ("markdown_it", "nh3", "docx", "lxml", "typst", "manimgx_fonts_cjk")
+
 TABLE = (
     Row(PURE, DATA, standard=_is_data_type),
     Row((ONCE, "deer.pruning"), DATA),
     Row(("deer.prompts",), ("deer.prompts", "deer.models")),
+    Row(("deer.exports",), (*DATA, "deer.exports", "deer.prompts", *EXPORT_LIBRARIES)),
     Row(
         ("deer.config",),
         ("deer.config", "deer.models", "deer.errors", "pydantic", "pydantic_core", "pydantic_settings", "yaml"),
@@ -113,7 +116,17 @@ TABLE = (
     ),
     Row(
         ("deer.cli", "deer.web", "starter"),
-        (*PURE, "deer.cli", "deer.web", "deer.pruning", "deer.temporal", "deer.devserver", "deer.config", "workflows"),
+        (
+            *PURE,
+            "deer.cli",
+            "deer.web",
+            "deer.exports",
+            "deer.pruning",
+            "deer.temporal",
+            "deer.devserver",
+            "deer.config",
+            "workflows",
+        ),
         third_parties_except=("openai", "tavily", "trafilatura", "httpx"),
         only_inside_functions=("worker",),
     ),

@@ -107,9 +107,9 @@ def list_runs(as_json: o.Json = False) -> None:
 @app.command()
 def report(run_id: o.RunId, form: o.Format = "md", output: o.Output = None, as_json: o.Json = False) -> None:
     """Print a run's report, or write it into a file."""
-    from deer.cli import runs
+    from deer.cli import exporting
 
-    _end_with(runs.report(run_id, form, output, as_json=as_json))
+    _end_with(exporting.report(run_id, form, output, as_json=as_json))
 
 
 @app.command()

@@ -153,7 +153,7 @@ StepFile = Annotated[
 AnswerText = Annotated[
     str, typer.Argument(metavar="TEXT", help="The answer to the run's question.", show_default=False)
 ]
-Format = Annotated[str, typer.Option("--format", metavar="md|json", help="How to write it.")]
+Format = Annotated[str, typer.Option("--format", metavar="md|html|pdf|docx|json", help="How to write it.")]
 OlderThan = Annotated[
     str, typer.Option("--older-than", metavar="TIME", help="How long ago: 12h, 30d; an hour at least.")
 ]

@@ -37,6 +37,12 @@ class Printer:
         self.out.file.write(text if text.endswith("\n") else f"{text}\n")
         self.out.file.flush()
 
+    def file(self, content: bytes) -> None:
+        """A file's content on standard output, for where that leads into a file or another program."""
+        self.out.file.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
     def lines(self, lines: Iterable[Text]) -> None:
         """Lines on standard output, cut to the width of a terminal and whole elsewhere."""
         for line in lines:

@@ -8,22 +8,26 @@ from deer.errors import InvalidInput, Refused
 from deer.models import RunStatus
 
 
-def report_path(data_dir: Path, run_id: str) -> Path:
+def report_path(data_dir: Path, run_id: str, ending: str = "md") -> Path:
     """Where a run's report is saved unless a person names another file."""
-    return data_dir / "reports" / f"{quote(run_id, safe='')}.md"  # Temporal takes ids that name no file
+    return data_dir / "reports" / f"{quote(run_id, safe='')}.{ending}"  # Temporal takes ids that name no file
 
 
 def save_text(path: Path, text: str) -> Path:
-    """Write a text into a file, whole or not at all; returns its absolute path. Raises Refused naming the file."""
+    """`save_file` for a text, which ends with a line break in its file."""
+    return save_file(path, (text if text.endswith("\n") else f"{text}\n").encode())
+
+
+def save_file(path: Path, content: bytes) -> Path:
+    """Write a file, whole or not at all; returns its absolute path. Raises Refused naming the file."""
     path = path.resolve()
-    whole = text if text.endswith("\n") else f"{text}\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
-            path.write_text(whole, encoding="utf-8")
+            path.write_bytes(content)
         else:
             beside = path.with_name(f".{path.name}.{os.getpid()}")
-            beside.write_text(whole, encoding="utf-8")
+            beside.write_bytes(content)
             beside.replace(path)
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}; name another file with --output") from error

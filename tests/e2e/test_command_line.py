@@ -250,7 +250,7 @@ def test_a_name_belongs_to_one_request(starter: Command, run_id: str) -> None:
 
 
 def test_the_report_has_its_formats(starter: Command, run_id: str) -> None:
-    """Markdown and JSON are there; the JSON has the claims and sources that the report rests on."""
+    """The JSON has the claims and sources that the report rests on; a page goes where standard output leads."""
     starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--detach")
     starter("follow", run_id)
     for arguments in (["--format", "json"], ["--json"]):
@@ -258,6 +258,11 @@ def test_the_report_has_its_formats(starter: Command, run_id: str) -> None:
         assert {"id", "question", "markdown", "path", "claims", "sources"} == set(read)
         assert read["claims"][0]["check"] == "verified"
         assert any(source["cited"] for source in read["sources"])
+    page = starter("report", run_id, "--format", "html")
+    assert "<!DOCTYPE html>" in page.out
+    assert 'href="#ref-1"' in page.out
+    saved = starter("report", run_id, "--format", "html", "--json")
+    assert Path(json.loads(saved.out)["path"]).read_text() == page.out
 
 
 def test_a_detached_run_goes_on_by_itself(starter: Command, run_id: str) -> None:

@@ -63,7 +63,6 @@ def test_every_error_has_its_exit_code(error: DeerError, code: ExitCode) -> None
         ["edit", "r1", "--feedback", "x", "--plan", "y"],
         ["edit", "r1", "--plan", "/no/such/plan.yaml"],
         ["answer", "r1", ""],
-        ["report", "r1", "--format", "docx"],
         ["report", "r1", "--format", "scroll"],
         ["research", ""],
         ["research", "q", "--max-steps", "0"],
