@@ -113,6 +113,16 @@ def report(run_id: o.RunId, form: o.Format = "md", output: o.Output = None, as_j
 
 
 @app.command()
+def audit(
+    run_id: o.AuditedRunId = None, verify: o.Verify = None, output: o.AuditOutput = None, as_json: o.Json = False
+) -> None:
+    """Write the evidence of a run into a file, or check such a file."""
+    from deer.cli import auditing
+
+    _end_with(auditing.audit(run_id, verify, output, as_json=as_json))
+
+
+@app.command()
 def approve(run_id: o.RunId, revision: o.Revision = None, detach: o.Detach = False, as_json: o.Json = False) -> None:
     """Accept the plan that a run waits with."""
     from deer.cli import deciding

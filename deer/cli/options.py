@@ -154,6 +154,17 @@ AnswerText = Annotated[
     str, typer.Argument(metavar="TEXT", help="The answer to the run's question.", show_default=False)
 ]
 Format = Annotated[str, typer.Option("--format", metavar="md|html|pdf|docx|json", help="How to write it.")]
+AuditedRunId = Annotated[str | None, typer.Argument(metavar="[ID]", help="The run.", show_default=False)]
+Verify = Annotated[
+    Path | None,
+    typer.Option(
+        "--verify", metavar="FILE", help="Check this file; no server, model or network is asked.", show_default=False
+    ),
+]
+AuditOutput = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Where to; else reports/ID.audit.json.", show_default=False),
+]
 OlderThan = Annotated[
     str, typer.Option("--older-than", metavar="TIME", help="How long ago: 12h, 30d; an hour at least.")
 ]

@@ -21,7 +21,7 @@ CITATION, REFERENCE = "citation", "reference"
 
 IMAGE_DATA = re.compile(r"data:image/(png|jpeg|gif|webp);base64,([A-Za-z0-9+/=\s]+)", re.IGNORECASE)
 
-_MARKER = re.compile(r"\[(\d{1,4})\]")
+_MARKER = re.compile(r"\[(\d{1,3})\]")
 
 
 class _Reader(MarkdownIt):
@@ -31,10 +31,14 @@ class _Reader(MarkdownIt):
         return True
 
 
+def _reader() -> MarkdownIt:
+    # without `text_join` what was escaped stays apart, so that `\\[1\\]` in a title is no citation
+    return _Reader("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("text_join")
+
+
 def safe_tokens(content: ReportContent) -> list[Token]:
     """The report as the tokens of markdown-it."""
-    reader = _Reader("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    tokens = reader.parse(content.markdown)
+    tokens = _reader().parse(content.markdown)
     places: Counter[int] = Counter()
     for token in tokens:
         if token.type == "inline":
@@ -45,6 +49,21 @@ def safe_tokens(content: ReportContent) -> list[Token]:
 def safe_tree(content: ReportContent) -> SyntaxTreeNode:
     """The same as a tree."""
     return SyntaxTreeNode(safe_tokens(content))
+
+
+def addresses_and_markers(markdown: str) -> tuple[set[str], set[int]]:
+    """The addresses that a report links to, and the numbers that it cites, whether or not anything is known of them."""
+    addresses: set[str] = set()
+    numbers: set[int] = set()
+    for inline in (token for token in _reader().parse(markdown) if token.type == "inline"):
+        depth = 0
+        for child in inline.children or ():
+            depth += child.nesting if child.type in ("link_open", "link_close") else 0
+            if child.type == "link_open":
+                addresses.add(str(child.attrs.get("href", "")))
+            elif child.type == "text" and depth == 0:
+                numbers |= {int(number) for number in _MARKER.findall(child.content)}
+    return addresses, numbers
 
 
 def text_of(node: SyntaxTreeNode) -> str:
@@ -71,8 +90,11 @@ def _safe_children(inline: Token, content: ReportContent, places: Counter[int]) 
                 yield child
         elif child.type == "image":
             yield _safe_image(child)
-        elif child.type == "text" and not any(kept):
+        elif child.type == "text" and not kept:  # words of a link, kept or not, are somebody's title
             yield from citing.split(child.content)
+        elif child.type == "text_special":
+            citing.passage += child.content
+            yield _text(child.content)
         else:
             citing.passage += child.content
             yield child

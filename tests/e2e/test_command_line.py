@@ -265,6 +265,28 @@ def test_the_report_has_its_formats(starter: Command, run_id: str) -> None:
     assert Path(json.loads(saved.out)["path"]).read_text() == page.out
 
 
+def test_the_evidence_of_a_run_can_be_checked_elsewhere(
+    starter: Command, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`audit` writes a file that `audit --verify` finds right without server or store, and wrong once touched."""
+    starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--detach")
+    starter("follow", run_id)
+    bundle = tmp_path / "bundle.json"
+    written = starter("audit", run_id, "--output", str(bundle), "--json")
+    assert json.loads(written.out)["missing"] == []
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:9")  # where nobody listens
+    right = starter("audit", "--verify", str(bundle))
+    assert right.code == 0
+    assert f"run {run_id}: " in right.out
+    assert json.loads(written.out)["sha256"] in right.out
+    bundle.write_text(bundle.read_text().replace("heat", "cold", 1))
+    wrong = starter("audit", "--verify", str(bundle), "--json")
+    assert wrong.code == 1
+    assert json.loads(wrong.out)["failures"] == ["request: does not have its hash"]
+    assert "give the id of a run, or --verify" in starter("audit").error
+    assert starter("audit", "no-such-run").code == 4
+
+
 def test_a_detached_run_goes_on_by_itself(starter: Command, run_id: str) -> None:
     """`--detach` prints the name, with --json the status object, and does not wait."""
     ran = starter("research", "Compare heat pumps", "--id", run_id, "--auto-accept", "--detach")

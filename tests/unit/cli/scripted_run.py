@@ -156,7 +156,7 @@ class MemoryStore:
         pass
 
     async def put(self, text: str) -> str:
-        name = sha256(text.encode()).hexdigest()
+        name = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         self.texts[name] = text
         return name
 
