@@ -11,6 +11,7 @@ MAX_QUOTES_SHOWN = 3
 """Of a source, beside one citation."""
 
 _WORD = re.compile(r"[^\W\d_]{3,}|\d[\d.,]*|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
@@ -63,23 +64,34 @@ class ReportContent:
 
 def content_of(status: RunStatus, markdown: str) -> ReportContent:
     """The content of a run's report. `markdown`: the finished text, citations as numbers."""
+    markdown = printable(markdown)
     claims: dict[str, list[CheckedClaim]] = {}
     for claim in status.report.claims if status.report else ():
-        claims.setdefault(claim.source_id, []).append(claim)
+        shown = claim.model_copy(update={"quote": printable(claim.quote)})
+        claims.setdefault(claim.source_id, []).append(shown)
     heading = _HEADING.search(markdown)
     return ReportContent(
         run_id=status.id,
         locale=status.locale or "en-US",
         markdown=markdown,
-        title=heading[1] if heading else " ".join(status.question.split()),
+        title=heading[1] if heading else printable(" ".join(status.question.split())),
         finished_on=f"{status.handoffs[-1].at:%Y-%m-%d}" if status.handoffs else "",
         references={
-            source.number: Reference(source.number, source.url, source.title, tuple(claims.get(source.id, ())))
+            source.number: Reference(
+                source.number, printable(source.url), printable(source.title), tuple(claims.get(source.id, ()))
+            )
             for source in status.sources
             if source.number is not None
         },
-        seen={normalised_address(source.url): source.url for source in status.sources if _is_web(source.url)},
+        seen={
+            normalised_address(source.url): printable(source.url) for source in status.sources if _is_web(source.url)
+        },
     )
+
+
+def printable(text: str) -> str:
+    """A text without the control characters and halves of signs that no document format can hold."""
+    return _UNPRINTABLE.sub("", text)
 
 
 def _is_web(address: str) -> bool:

@@ -41,6 +41,14 @@ def _writer_of(form: Format) -> Writer:
         from deer.exports.web_page import web_page
 
         return lambda content: web_page(content).encode()
+    if form is Format.WORD:
+        from deer.exports.word_document import word_document
+
+        return word_document
+    if form is Format.PDF:
+        from deer.exports.pdf_document import pdf_document
+
+        return pdf_document
     raise ValueError(f"{form} is no document")
 
 

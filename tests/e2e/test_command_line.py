@@ -263,6 +263,9 @@ def test_the_report_has_its_formats(starter: Command, run_id: str) -> None:
     assert 'href="#ref-1"' in page.out
     saved = starter("report", run_id, "--format", "html", "--json")
     assert Path(json.loads(saved.out)["path"]).read_text() == page.out
+    for form, beginning in (("pdf", b"%PDF"), ("docx", b"PK")):
+        assert starter("report", run_id, "--format", form, "--output", f"report.{form}").code == 0
+        assert Path(f"report.{form}").read_bytes().startswith(beginning)
 
 
 def test_the_evidence_of_a_run_can_be_checked_elsewhere(

@@ -33,14 +33,14 @@ REFERENCES = f"""
 """
 
 
-def picture(red: int = 200) -> str:
-    """A picture of one colour as a `data:` address."""
+def picture(size: int = 8) -> str:
+    """A square red picture, so many pixels wide, as a `data:` address."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
-    header = struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)
-    rows = (b"\0" + bytes((red, 0, 0)) * 8) * 8
+    header = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
+    rows = (b"\0" + bytes((200, 0, 0)) * size) * size
     png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
