@@ -34,7 +34,6 @@ _BROWSER_OPTIONS = [
     "--disable-gpu",
     "--disable-gpu-compositing",
     "--disable-software-rasterizer",
-    "--in-process-gpu",
 ]
 # Each picture of a moving part is computed and seen by nobody.
 _STANDING_STILL = "*, ::before, ::after { animation: none !important; transition: none !important; }"
