@@ -21,12 +21,17 @@ _OPTION_OF_FIELD = {
     "allowed_domains": "--allow-domain",
     "denied_domains": "--deny-domain",
 }
+_MAX_READ_CHARS = 1_000_000
+"""Of standard input: far above any question, and far below what fills a memory."""
 _UNIT_OF_LETTER = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def read_question(words: str, standard_input: TextIO) -> str:
     """The question as typed; `-` reads standard input. Raises InvalidInput when it is empty or too long."""
-    question = (standard_input.read() if words == "-" else words).strip()
+    try:
+        question = (standard_input.read(_MAX_READ_CHARS) if words == "-" else words).strip()
+    except UnicodeDecodeError as error:
+        raise InvalidInput("what comes on standard input is no text", "QUESTION") from error
     if not question:
         raise InvalidInput('the question is empty; ask as in: research "What is durable execution?"', "QUESTION")
     if len(question) > MAX_QUESTION_CHARS:

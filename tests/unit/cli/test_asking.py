@@ -119,6 +119,21 @@ def test_a_dash_reads_the_question_from_standard_input() -> None:
     assert read_question("-", io.StringIO("What is\nin the pipe?\n")) == "What is\nin the pipe?"
 
 
+def test_standard_input_without_an_end_is_not_read_to_it() -> None:
+    """A question that never ends is refused for its length, not kept in memory; and so is what is no text."""
+
+    class Endless(io.StringIO):
+        def read(self, size: int | None = -1) -> str:
+            assert size is not None
+            assert 0 < size <= 1_000_000
+            return "x" * size
+
+    with pytest.raises(InvalidInput, match="at most 8,000"):
+        read_question("-", Endless())
+    with pytest.raises(InvalidInput, match="no text"):
+        read_question("-", io.TextIOWrapper(io.BytesIO(b"\xff\xfe\x00"), encoding="utf-8"))
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90s", 90), ("30m", 1_800), ("24h", 86_400), ("2d", 172_800), (" 1H30M ", 5_400)]
 )
