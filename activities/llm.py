@@ -211,7 +211,13 @@ class ModelActivities:
         except InvalidInput as error:
             refused = ToolCall(id=submitted.id, name=submitted.name, error=str(error))
             others = (parsing.parse_tool_call(call, offered) for call in calls if call.id != submitted.id)
-            return TurnReply(transcript=transcript, calls=(refused, *others), usage=reply.usage, notices=reply.notices)
+            return TurnReply(
+                transcript=transcript,
+                calls=(refused, *others),
+                refused=hashlib.sha256(" ".join(submitted.arguments.split()).encode("utf-8", "replace")).hexdigest(),
+                usage=reply.usage,
+                notices=reply.notices,
+            )
         kept = finding.model_copy(update={"summary": await offload(self._store, str(finding.summary))})
         return TurnReply(
             transcript=transcript,

@@ -138,6 +138,7 @@ class AgentNote(StrEnum):
 
     MUST_SEARCH = "must_search"
     SAY_SOMETHING = "say_something"
+    REFUSED_AGAIN = "refused_again"
 
 
 class TurnRequest(Model):
@@ -160,12 +161,14 @@ class TurnReply(ModelResult):
     """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing.
 
     `unanswered`: ids of the calls of a turn that handed in a finding; they want a reply if the talk goes on.
+    `refused`: what a finding is known by that was handed in and refused, with the reason among `calls`; else None.
     """
 
     transcript: TextRef
     unanswered: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     finding: Finding | None = None
+    refused: str | None = None
 
 
 class SearchRequest(Model):
