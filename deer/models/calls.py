@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from deer.models.addresses import Address
 from deer.models.briefs import (
     ClarifyingQuestion,
     CoordinatorBrief,
@@ -104,11 +105,11 @@ class ToolCall(Model):
 
     id: str
     name: str
-    query: str = ""
+    query: Address = ""
     max_results: int | None = None
     topic: str = "general"
     depth: str = "advanced"
-    url: str = ""
+    url: Address = ""
     error: str | None = None
 
     @property
@@ -175,7 +176,7 @@ class SearchRequest(Model):
     """Input of `search_web`. `documents`: names of collections to search beside the engines."""
 
     run_id: str
-    query: str
+    query: Address
     max_results: int
     topic: str = "general"
     depth: str = "advanced"
@@ -197,7 +198,7 @@ class ReadRequest(Model):
     """Input of `read_page`."""
 
     run_id: str
-    url: str
+    url: Address
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
 
