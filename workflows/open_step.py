@@ -168,18 +168,19 @@ class OpenStep:
     # Messages
 
     @workflow.signal(description="A command of the run, such as retry")
-    def command(self, value: Any = None, *more: Any) -> None:
+    async def command(self, value: Any = None, *more: Any) -> None:
         """Take a command of the parent; a malformed one changes nothing."""
         try:
             refuse_more("command", more)
-            self._obey(parse_command(value))
+            if self._obey(parse_command(value)):
+                await self._report()
         except InvalidInput as error:
             workflow.logger.warning("ignored a command: %s", error)
 
-    def _obey(self, command: Command | Lease) -> None:
+    def _obey(self, command: Command | Lease) -> bool:
+        """Do as told; whether whoever told it waits for a word of this step."""
         if isinstance(command, Lease):
-            self._allowance.take(command)
-            return
+            return self._allowance.take(command)
         if command is Command.RETRY:
             self._holds.clear()
         elif command is Command.WIND_DOWN:
@@ -187,6 +188,7 @@ class OpenStep:
         else:
             self._paused = command is Command.PAUSE
         self._record(f"told to {command.replace('_', ' ')}")
+        return False
 
     @workflow.query(description="What the step has done after a cursor")
     def progress(self, since: str = "") -> ProgressPage:

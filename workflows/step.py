@@ -69,6 +69,11 @@ class Step(OpenStep):
     @workflow.run
     async def run(self, request: StepRequest) -> StepOutcome:
         """Work until there is a finding, the turns are spent, or a call fails for good."""
+        outcome = await self._end()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return outcome
+
+    async def _end(self) -> StepOutcome:
         try:
             return await self._work()
         except WoundDown as ending:
