@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
         ResearchRequest,
         RunOutcome,
         SaveRunRequest,
+        StepStatus,
     )
     from deer.parsing import first_error
     from deer.wording import word
@@ -62,6 +63,8 @@ class OpenRun:
             self._bad_request = first_error(error)
         self._state = begun or flow.RunState.begin(run_id, self._request)
         self._children: dict[str, ChildWorkflowHandle[Step, Any]] = {}
+        self._heard: set[tuple[str, messages.Command]] = set()
+        """Which steps have said that they begin nothing new, and by which command."""
         self._shown_phase: Phase | None = None
         self._saving = asyncio.Lock()
 
@@ -244,6 +247,24 @@ class OpenRun:
             )
         flow.tell_time(self._state, workflow.now())
         await self._tell_all(flow.end_overdue_steps(self._state))
+
+    async def _tell_and_be_heard(self, orders: Mapping[str, messages.Command | Lease]) -> None:
+        """Tell the steps at work, and wait until those that are to begin nothing new have heard it.
+
+        Before, a step could make a call without knowing that it was not to: one whose start is on its way as well.
+        """
+        stopping = {
+            (step_id, order) for step_id, order in orders.items() if isinstance(order, messages.Command) and order.stops
+        }
+        self._heard -= stopping
+        await self._tell_all(orders)
+        await workflow.wait_condition(lambda: all(self._begins_nothing(*each) for each in stopping))
+
+    def _begins_nothing(self, step_id: str, told: messages.Command) -> bool:
+        """Whether a step has heard that it is to begin nothing new, has ended, or may go on again."""
+        is_over = self._state.steps[step_id].status is not StepStatus.RUNNING
+        may_go_on = told is messages.Command.PAUSE and not self._state.paused
+        return is_over or may_go_on or (step_id, told) in self._heard
 
     async def _tell_all(self, orders: Mapping[str, messages.Command | Lease]) -> None:
         at_work = [step_id for step_id in orders if step_id in self._children]

@@ -126,13 +126,14 @@ class OpenStep:
         """What the step waits for a person to mend."""
         return "; ".join(dict.fromkeys(map(str, self._holds.values()))) or None
 
-    async def _report(self) -> None:
+    async def _report(self, heard: Command | None = None) -> None:
         parent = workflow.get_external_workflow_handle(self._request.run_id)
         self._reports += 1
         report = StepReport(
             step_id=self._request.brief.step.id,
             held=self._held,
             can_be_saved=all(failure.kind is not FailureKind.STORE_UNWRITABLE for failure in self._holds.values()),
+            heard=heard,
             number=self._reports,
             usage=self._allowance.spent(self._usage),
             wants=self._allowance.wants,
@@ -172,13 +173,14 @@ class OpenStep:
         """Take a command of the parent; a malformed one changes nothing."""
         try:
             refuse_more("command", more)
-            if self._obey(parse_command(value)):
-                await self._report()
+            given = parse_command(value)
+            if self._obey(given):
+                await self._report(heard=None if isinstance(given, Lease) else given)
         except InvalidInput as error:
             workflow.logger.warning("ignored a command: %s", error)
 
     def _obey(self, command: Command | Lease) -> bool:
-        """Do as told; whether whoever told it waits for a word of this step."""
+        """Do as told; whether the run waits to hear of it."""
         if isinstance(command, Lease):
             return self._allowance.take(command)
         if command is Command.RETRY:
@@ -188,7 +190,7 @@ class OpenStep:
         else:
             self._paused = command is Command.PAUSE
         self._record(f"told to {command.replace('_', ' ')}")
-        return False
+        return command.stops
 
     @workflow.query(description="What the step has done after a cursor")
     def progress(self, since: str = "") -> ProgressPage:
