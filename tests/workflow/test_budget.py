@@ -123,7 +123,7 @@ async def test_lookups_of_one_turn_stay_within_their_limits_together(
     """Of several asked for at once those are made that are left, also where the worker restarts all the time."""
     scripted.scripts["planner"] = plan_of(research_step("subject-a1"))
     scripted.scripts["researcher"] = several_at_once
-    async with research_worker(server.client, services, pages, tmp_path, cached_workflows=0) as forgetful:
+    async with research_worker(server.client, services, pages, tmp_path, forgetful=True) as forgetful:
         status = await forgetful.complete(budget={"searches": 3, "pages": 2})
     assert (scripted.log.count("search"), scripted.log.count("page")) == (3, 2)
     told = scripted.log.text("researcher")
@@ -185,6 +185,29 @@ async def test_a_raised_budget_gives_work_back(runs: Runs, scripted: ScriptedSer
     assert status.phase is Phase.COMPLETED
     assert scripted.log.count("researcher") == 30
     assert status.budget[Kind.TOKENS].limit == 90_000
+
+
+async def test_a_first_limit_in_mid_run_counts_what_was_spent_before_it(runs: Runs, scripted: ScriptedServices) -> None:
+    """One step searched twelve times before there was a limit of thirteen: the other is given one, not a share."""
+
+    def searches(call: Call) -> Answer:
+        count = 12 if "subject-a1" in call.text else 3
+        wishes = (ToolCall("web_search", {"query": f"{subject_of(call)} view {n}"}) for n in range(count))
+        return ToolCalls(tuple(wishes)) if call.rounds == 0 else finding(call)
+
+    scripted.scripts["planner"] = plan_of(research_step("subject-a1"), research_step("subject-b1"))
+    scripted.scripts["researcher"] = searches
+    first = scripted.hold("researcher", where=lambda call: call.rounds == 1 and "subject-a1" in call.text)
+    second = scripted.hold("researcher", where=lambda call: call.rounds == 0 and "subject-b1" in call.text)
+    run = await runs.start(auto_accept=True, look_around=False)
+    for gate in (first, second):
+        await caught(gate)
+    await control(run, "budget", budget={"searches": 13})
+    for gate in (second, first):
+        gate.open()
+    status = await run.end()
+    assert scripted.log.count("search") == status.usage.searches == 13
+    assert any("budget of 13 searches is spent" in notice for notice in status.notices)
 
 
 async def test_a_lowered_budget_ends_steps_at_their_next_call(runs: Runs, scripted: ScriptedServices) -> None:
