@@ -292,6 +292,7 @@ def open_search(settings: Settings, services: Services, opened: AsyncExitStack) 
         allowed_domains=options.include_domains,
         denied_domains=options.exclude_domains,
         time_range=options.time_range or "",
+        depth=options.search_depth or "",
         min_score=options.min_score_threshold,
         max_content_chars=options.max_content_length_per_page,
     )

@@ -57,7 +57,8 @@ Domains = Annotated[tuple[str, ...], BeforeValidator(_separated)]
 class SearchOptions(BaseModel):
     """What holds for every search, as the table SEARCH_ENGINE says it with the names that DeerFlow gives.
 
-    `engine` counts where SEARCH_API is not set. `include_raw_content` is Tavily's.
+    `engine` counts where SEARCH_API is not set. `search_depth` None leaves it to the model that searches; that and
+    `include_raw_content` are Tavily's.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +66,7 @@ class SearchOptions(BaseModel):
     engine: Annotated[Engines, Field(description=ENGINES_RULE)] = ()
     include_domains: Annotated[Domains, Field(description="a list of domains")] = ()
     exclude_domains: Annotated[Domains, Field(description="a list of domains")] = ()
+    search_depth: Annotated[Literal["basic", "advanced"] | None, Field(description="basic or advanced")] = None
     time_range: Annotated[
         Literal["day", "week", "month", "year"] | None, Field(description="day, week, month or year")
     ] = None

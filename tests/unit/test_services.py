@@ -112,7 +112,7 @@ class TestServices:
         [
             ("MIN_SCORE_THRESHOLD", "2", "a number from 0 to 1"),
             ("TIME_RANGE", "decade", "day, week, month or year"),
-            ("INCLUDE_IMAGES", "true", "allowed: engine, include_domains, exclude_domains, time_range"),
+            ("INCLUDE_IMAGES", "true", "allowed: engine, include_domains, exclude_domains, search_depth"),
         ],
     )
     def test_a_wrong_field_of_that_table_is_named(self, tmp_path: Path, field: str, value: str, allowed: str) -> None:

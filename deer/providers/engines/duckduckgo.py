@@ -81,7 +81,7 @@ def _loaded(timeout: timedelta) -> tuple[type[Exception], Library]:
     except ImportError:
         raise SettingsError(
             "SEARCH_API=duckduckgo needs the extra `duckduckgo`, which is not installed; "
-            "run: make setup EXTRAS=duckduckgo"
+            "run: make setup EXTRAS=duckduckgo, or: uv pip install -r requirements/duckduckgo.lock"
         ) from None
     return DDGSException, DDGS(timeout=int(timeout.total_seconds()))
 

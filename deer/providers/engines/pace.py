@@ -28,7 +28,7 @@ class Pace:
     def __init__(
         self,
         interval: timedelta = timedelta(0),
-        at_once: int = 20,
+        at_once: int = 50,
         patience: timedelta = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -49,7 +49,7 @@ class Pace:
         await asyncio.sleep(begins_at - now)
         self._refuse_beyond(self._held_until - self._clock(), patience=0.0)  # asked to, while this one waited
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._patience - (begins_at - now)):
                 await self._places.acquire()
         except TimeoutError:
             raise OutOfTurn(timedelta(seconds=self._interval)) from None

@@ -24,13 +24,15 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 class SearchRules:
     """What holds for every search of a deployment, on top of what a run asks for.
 
-    `time_range`: `day`, `week`, `month` or `year`, empty for any age. `min_score`: hits that their engine scores below
+    `time_range`: `day`, `week`, `month` or `year`, empty for any age. `depth` takes the place of the one that a model
+    asks for, unless empty. `min_score`: hits that their engine scores below
     are left out; those without a score stay. `max_content_chars`: how much of a hit's text is kept.
     """
 
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
     time_range: str = ""
+    depth: str = ""
     min_score: float = 0.0
     max_content_chars: int = MAX_CONTENT_CHARS
 
@@ -41,6 +43,7 @@ class SearchRules:
                 "allowed_domains": query.allowed_domains or self.allowed_domains,
                 "denied_domains": tuple(dict.fromkeys((*query.denied_domains, *self.denied_domains))),
                 "time_range": query.time_range or self.time_range,
+                "depth": self.depth or query.depth,
             }
         )
 

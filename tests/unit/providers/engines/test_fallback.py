@@ -168,13 +168,16 @@ async def test_the_only_engine_fails_in_its_own_words() -> None:
 
 
 async def test_rules_of_the_deployment_hold_for_every_engine() -> None:
-    """Domains and age of the settings reach the engine; a run's own domains take the place of the deployment's."""
+    """Domains, age and depth of the settings reach the engine; a run's own domains win over the deployment's."""
     engine = Engine(["https://www.a.org/1", "https://sub.b.org/2", "https://xa.org/3", "https://[broken/4"])
-    rules = SearchRules(allowed_domains=("a.org", "b.org"), denied_domains=("sub.b.org",), time_range="week")
+    rules = SearchRules(
+        allowed_domains=("a.org", "b.org"), denied_domains=("sub.b.org",), time_range="week", depth="basic"
+    )
     search = WebSearch([("a", engine)], rules)
     assert [hit.url for hit in (await search.search(QUERY)).hits] == ["https://www.a.org/1"]
     sent = engine.queries[0]
-    assert (sent.allowed_domains, sent.denied_domains, sent.time_range) == (("a.org", "b.org"), ("sub.b.org",), "week")
+    assert (sent.allowed_domains, sent.denied_domains) == (("a.org", "b.org"), ("sub.b.org",))
+    assert (sent.time_range, sent.depth) == ("week", "basic")
     of_run = QUERY.model_copy(update={"allowed_domains": ("xa.org",), "denied_domains": ("c.org",)})
     assert [hit.url for hit in (await search.search(of_run)).hits] == ["https://xa.org/3"]
     assert engine.queries[1].denied_domains == ("c.org", "sub.b.org")
