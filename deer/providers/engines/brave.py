@@ -8,7 +8,7 @@ from deer.models import Hit
 from deer.ports import SearchQuery, SearchResults
 from deer.providers.complaints import retry_after
 from deer.providers.engines.pace import Pace
-from deer.providers.engines.queries import MAX_QUERY_CHARS, with_sites
+from deer.providers.engines.queries import with_sites
 from deer.providers.engines.results import found, hit_of, without_markup
 from deer.providers.engines.service import Access, Answer, Refusal, SearchService
 
@@ -42,9 +42,8 @@ class BraveSearch:
         await self._service.aclose()
 
     async def search(self, query: SearchQuery) -> SearchResults:
-        words = with_sites(query, MAX_QUERY_CHARS).split(" ")
         parameters = {
-            "q": " ".join(words[:MAX_QUERY_WORDS]),
+            "q": with_sites(query, MAX_QUERY_WORDS),
             "count": str(min(max(query.max_results, 1), MAX_RESULTS)),
             "freshness": _FRESHNESS.get(query.time_range, ""),
         }

@@ -28,14 +28,19 @@ def shortened(query: str, most_chars: int = MAX_QUERY_CHARS) -> str:
     return query[:end]
 
 
-def with_sites(query: SearchQuery, most_chars: int = MAX_QUERY_CHARS) -> str:
-    """The words of a query and its domains as operators, as engines without parameters for domains take them."""
+def with_sites(query: SearchQuery, most_words: int = MAX_QUERY_CHARS) -> str:
+    """The words of a query and its domains as operators, as engines without parameters for domains take them.
+
+    When both do not fit, the words are cut; with very long names of domains, these are left out.
+    """
     allowed = " OR ".join(f"site:{domain.lstrip('.')}" for domain in query.allowed_domains[:MAX_SITES])
     operators = [f"({allowed})" if len(query.allowed_domains) > 1 else allowed] if allowed else []
     operators += [f"-site:{domain.lstrip('.')}" for domain in query.denied_domains[:MAX_SITES]]
-    sites = "".join(f" {operator}" for operator in operators)
-    room = most_chars - len(sites)
-    return shortened(query.text, room) + sites if room >= most_chars // 2 else shortened(query.text, most_chars)
+    sites = " ".join(["", *operators])
+    if len(sites) > MAX_QUERY_CHARS // 2:
+        sites = ""
+    words = one_line(query.text).split(" ")[: most_words - len(sites.split())]
+    return shortened(" ".join(words), MAX_QUERY_CHARS - len(sites)) + sites
 
 
 def language_of(query: SearchQuery) -> str:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from urllib.parse import urljoin
 
 import httpx2
 
@@ -198,7 +199,7 @@ class SearchService:
         if status >= 500 or status == 408:
             return Refusal(FailureKind.UNAVAILABLE, "is not available", wait=retry_after(answer.headers))
         if 300 <= status < 400:
-            target = shown_address(answer.headers.get("location", ""))
+            target = shown_address(urljoin(self._access.address, answer.headers.get("location", "")))
             remedy = f"; set {self._access.address_setting} to that" if self._access.address_setting else ""
             return Refusal(FailureKind.REJECTED, f"sends the search on to {target[:200]}", remedy)
         return Refusal(FailureKind.REJECTED, "rejected the search")

@@ -54,9 +54,22 @@ async def test_brave_is_asked_for_pages_and_for_news() -> None:
     assert asked.headers["x-subscription-token"] == KEY
     asked = await asked_of("brave", QUERY)
     assert asked.target == "/web/search?q=heat+pumps&count=5"
-    many = await asked_of("brave", SearchQuery(text="a " * 90, max_results=99))
-    assert len(parameters(many)["q"].split()) == 50
-    assert parameters(many)["count"] == "20"
+    many = parameters(await asked_of("brave", FULL.model_copy(update={"text": "a " * 90, "max_results": 99})))
+    assert len(many["q"].split()) == 50
+    assert many["q"].endswith("a (site:a.org OR site:b.org) -site:c.org")
+    assert many["count"] == "20"
+
+
+async def test_domains_with_endless_names_are_left_to_the_sorting_of_results() -> None:
+    """The words of a query are not given up for the sake of operators, and nothing exceeds 400 characters."""
+    domains = tuple(f"{letter * 60}.org" for letter in "abcdef")
+    query = SearchQuery(text="heat pumps " * 90, max_results=3, allowed_domains=domains)
+    sent = parameters(await asked_of("brave", query))["q"]
+    assert "site:" not in sent
+    query = query.model_copy(update={"allowed_domains": domains[:2], "text": "字" * 900})
+    sent = parameters(await asked_of("searxng", query))["q"]
+    assert sent.endswith(f"site:{domains[1]})")
+    assert len(sent) == 400
 
 
 async def test_braves_results_are_read() -> None:
