@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from deer.models.addresses import Address
 from deer.models.briefs import (
     ClarifyingQuestion,
     CoordinatorBrief,
@@ -104,11 +105,11 @@ class ToolCall(Model):
 
     id: str
     name: str
-    query: str = ""
+    query: Address = ""
     max_results: int | None = None
     topic: str = "general"
     depth: str = "advanced"
-    url: str = ""
+    url: Address = ""
     error: str | None = None
 
     @property
@@ -138,6 +139,7 @@ class AgentNote(StrEnum):
 
     MUST_SEARCH = "must_search"
     SAY_SOMETHING = "say_something"
+    REFUSED_AGAIN = "refused_again"
 
 
 class TurnRequest(Model):
@@ -160,12 +162,14 @@ class TurnReply(ModelResult):
     """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing.
 
     `unanswered`: ids of the calls of a turn that handed in a finding; they want a reply if the talk goes on.
+    `refused`: what a finding is known by that was handed in and refused, with the reason among `calls`; else None.
     """
 
     transcript: TextRef
     unanswered: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     finding: Finding | None = None
+    refused: str | None = None
 
 
 class SearchRequest(Model):
@@ -175,7 +179,7 @@ class SearchRequest(Model):
     """
 
     run_id: str
-    query: str
+    query: Address
     max_results: int
     topic: str = "general"
     depth: str = "advanced"
@@ -198,7 +202,7 @@ class ReadRequest(Model):
     """Input of `read_page`."""
 
     run_id: str
-    url: str
+    url: Address
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
 
