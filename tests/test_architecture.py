@@ -114,7 +114,7 @@ TABLE = (
     Row(
         ("deer.cli", "deer.web", "starter"),
         (*PURE, "deer.cli", "deer.web", "deer.pruning", "deer.temporal", "deer.devserver", "deer.config", "workflows"),
-        third_parties_except=("openai", "ddgs", "trafilatura", "httpx", "httpx2"),
+        third_parties_except=("openai", "tavily", "ddgs", "trafilatura", "httpx", "httpx2"),
         only_inside_functions=("worker",),
     ),
     Row(("worker",), FIRST_PARTY[:-2], third_parties_except=()),
@@ -329,7 +329,7 @@ def test_the_top_level_is_the_one_of_the_layout() -> None:
 
 IO_LIBRARIES = _words(
     """
-    openai httpx httpx2 httpcore ddgs trafilatura requests urllib3 aiohttp lxml sqlite3 yaml pydantic_settings
+    openai httpx httpx2 httpcore tavily ddgs trafilatura requests urllib3 aiohttp lxml sqlite3 yaml pydantic_settings
     typer rich click starlette uvicorn fastapi jinja2 worker starter deer.providers deer.config deer.cli
     """
 )

@@ -110,6 +110,10 @@ class SearchService:
         """The answer to a POST of JSON. Raises ServiceError unless it is a 200."""
         return await self._ask("POST", path, json=dict(body))
 
+    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """The answer to a POST that an engine's own client wrote. Raises ServiceError unless it is a 200."""
+        return await self._ask("POST", path, content=body, headers=dict(headers))
+
     def items(self, found: object, *path: str) -> list[object]:
         """The list under `path` in an answer's JSON; empty where it is left out or null.
 
@@ -163,7 +167,7 @@ class SearchService:
         try:
             async with (
                 asyncio.timeout(self._seconds),
-                self._http.stream(method, url, **content) as response,  # type: ignore[arg-type]  # params or json
+                self._http.stream(method, url, **content) as response,  # type: ignore[arg-type]  # as httpx2 names them
             ):
                 return Answer(response.status_code, response.headers, await self._body(response))
         except TimeoutError:

@@ -76,7 +76,7 @@ async def test_an_empty_answer_is_no_failure(name: str) -> None:
         assert (await engine.search(QUERY)).hits == ()
 
 
-@pytest.mark.parametrize("name", ["serper", "arxiv"])
+@pytest.mark.parametrize("name", ["serper", "arxiv", "tavily"])
 async def test_giant_answers_are_stopped(name: str) -> None:
     """An endless body, and one that unpacks to gigabytes, is cut off when it is larger than any answer."""
     sent = 0
@@ -141,12 +141,13 @@ async def test_a_key_follows_no_redirect(name: str) -> None:
     assert error.kind is FailureKind.REJECTED
 
 
-async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["serper", "tavily"])
+async def test_proxies_of_the_environment_are_not_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches go where the settings say, whatever the environment has for other programs."""
     async with WebServer(always(Reply(502))) as proxy:
-        for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "TAVILY_HTTP_PROXY"):
             monkeypatch.setenv(variable, proxy.url)
-        async with opened("serper", always(ENGINES["serper"].nothing)) as (engine, _):
+        async with opened(name, always(ENGINES[name].nothing)) as (engine, _):
             await engine.search(QUERY)
         assert proxy.hits == 0
 

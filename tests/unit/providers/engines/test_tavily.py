@@ -65,6 +65,18 @@ async def test_a_search_passes_on_all_it_is_told() -> None:
     assert set(plain.json) == {"query", "search_depth", "topic", "max_results"}
 
 
+async def test_an_own_service_is_sent_no_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key none is sent, although Tavily's client looks for one in the environment; a path is kept."""
+    monkeypatch.setenv("TAVILY_API_KEY", KEY)
+    async with WebServer(always(results())) as server:
+        engine = TavilySearch(None, f"{server.url}/own", timedelta(seconds=5))
+        await engine.search(QUERY)
+        await engine.aclose()
+    (asked,) = server.asked
+    assert asked.target == "/own/search"
+    assert "authorization" not in asked.headers
+
+
 @pytest.mark.parametrize(
     ("text", "sent"),
     [
