@@ -101,6 +101,7 @@ async def test_with_nothing_found_no_link_survives(runs: Runs, scripted: Scripte
     assert not any(url in status.report.markdown for url in invented)
     assert "rests on no sources" in status.report.markdown
     assert status.sources == ()
+    assert status.phase is Phase.COMPLETED_WITH_GAPS
 
 
 async def test_results_with_holes_harm_nobody(runs: Runs, scripted: ScriptedServices) -> None:
