@@ -67,7 +67,7 @@ def test_options_reach_the_request() -> None:
         ),
         ({"max_clarification_rounds": "-1"}, "--max-clarification-rounds: -1 is not allowed: "),
         ({"locale": "klingon!"}, "--locale: klingon! is not allowed: write a language as en-US or zh-CN"),
-        ({"report_style": "haiku"}, "--report-style: haiku is not allowed: one of standard, academic"),
+        ({"report_style": "haiku"}, "--report-style: haiku is not allowed: one of neutral, academic"),
         ({"review_deadline": "soon"}, "--review-deadline: 'soon' is no time; write it as 90s, 30m, 24h or 2d"),
         ({"review_deadline": "0s"}, "--review-deadline: "),
         ({"review_deadline": "900000d"}, "--review-deadline: "),
