@@ -19,7 +19,7 @@ COMPILE := pip compile pyproject.toml --quiet --universal --generate-hashes --no
 # many containers, each start would compile it all again and take several times as long.
 LOADED := worker, deer.cli.app, deer.cli.research, deer.cli.runs, deer.cli.serving, deer.devserver, temporalio.worker, \
 	workflows.research, activities.runs, deer.providers.openai_model, deer.providers.tavily, deer.providers.pages, \
-	deer.providers.extraction, deer.providers.documents, deer.providers.extractive
+	deer.providers.extraction.__main__, deer.providers.relevance, deer.providers.extractive
 # What cannot be loaded is told by the program that needs it.
 COMPILE_LOADED = PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -c "import $(LOADED)" 2>/dev/null || true; \
 	$(VENV)/bin/python -m compileall -q activities deer workflows starter.py worker.py 2>/dev/null || true

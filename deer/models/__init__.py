@@ -61,6 +61,7 @@ from deer.models.chat import (
     ToolSpec,
 )
 from deer.models.evidence import (
+    SHOWN_PAGE_CHARS,
     SUMMARY_CHARS,
     Check,
     CheckedClaim,
@@ -69,6 +70,8 @@ from deer.models.evidence import (
     FoundSource,
     Hit,
     Page,
+    PagePart,
+    PageView,
     Source,
 )
 from deer.models.plan import (
@@ -134,6 +137,7 @@ __all__ = [
     "PREVIEW_CHARS",
     "RESEARCH_PHASE",
     "RUN_ID_PATTERN",
+    "SHOWN_PAGE_CHARS",
     "SUMMARY_CHARS",
     "AgentNote",
     "AnyBrief",
@@ -176,6 +180,8 @@ __all__ = [
     "ModelResult",
     "OutputSchema",
     "Page",
+    "PagePart",
+    "PageView",
     "Phase",
     "Plan",
     "PlanChange",
