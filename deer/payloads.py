@@ -12,11 +12,14 @@ from collections.abc import Sequence
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
-from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.contrib.pydantic import PydanticJSONPlainPayloadConverter
 from temporalio.converter import (
+    CompositePayloadConverter,
     DataConverter,
     DefaultFailureConverter,
+    DefaultPayloadConverter,
     ExternalStorage,
+    JSONPlainPayloadConverter,
     PayloadConverter,
     StorageDriver,
     StorageDriverClaim,
@@ -40,11 +43,29 @@ def data_converter(store: TextStore | None = None) -> DataConverter:
 
     `store`: where large values are kept. Without one they cannot be read, and values above 2 MB are refused.
     """
-    converter = dataclasses.replace(pydantic_data_converter, failure_converter_class=ShortFailures)
+    converter = DataConverter(payload_converter_class=PydanticPayloads, failure_converter_class=ShortFailures)
     if store is None:
         return converter
     kept = ExternalStorage(drivers=[_KeptPayloads(store)], payload_size_threshold=LARGE_PAYLOAD_BYTES)
     return dataclasses.replace(converter, external_storage=kept)
+
+
+_JSON = PydanticJSONPlainPayloadConverter()
+_CONVERTERS = tuple(
+    _JSON if isinstance(usual, JSONPlainPayloadConverter) else usual
+    for usual in DefaultPayloadConverter.default_encoding_payload_converters
+)
+
+
+class PydanticPayloads(CompositePayloadConverter):
+    """Values as Pydantic has them, by one converter of JSON for all.
+
+    The SDK makes a converter of this class for nearly every value, and its own of Pydantic would learn each time anew
+    how the type at hand is read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(*_CONVERTERS)
 
 
 class ShortFailures(DefaultFailureConverter):

@@ -26,7 +26,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import GrpcCompression, RPCError, RPCStatusCode
 
 from deer.config import Settings
 from deer.errors import NoServer, SettingsError
@@ -45,6 +45,9 @@ TASK_TIMEOUT = timedelta(seconds=4)
 A worker that is killed takes the moves along that it was handed: with Temporal's ten seconds a run would wait for them
 longer than a new worker takes to come up.
 """
+
+_THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
+"""Where messages need not be packed: between two processes that costs each side more than it saves."""
 
 _HEARTBEAT_EVERY = timedelta(seconds=1)
 _CALL_LIMIT = timedelta(seconds=4)
@@ -124,7 +127,13 @@ async def _connected(options: ClientConnectConfig, converter: DataConverter) -> 
 def _arguments(
     options: ClientConnectConfig, converter: DataConverter
 ) -> dict[str, Any]:  # Any: the keyword arguments of Client.connect
-    return {**options, "data_converter": converter, "runtime": _runtime()}
+    near = _host_of(options.get("target_host", "")) in _THIS_MACHINE
+    compression = GrpcCompression.NONE if near else GrpcCompression.GZIP
+    return {**options, "data_converter": converter, "runtime": _runtime(), "grpc_compression": compression}
+
+
+def _host_of(address: str) -> str:
+    return address.rpartition(":")[0].strip("[]")
 
 
 def _refusal(error: RPCError, where: str, namespace: str) -> Exception:

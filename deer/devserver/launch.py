@@ -23,6 +23,9 @@ QUEUE_SETTINGS = tuple(
 )
 """The server reads each queue of its work 20 times a second by default: about one move of one run each time, so that
 from the second busy second on every move waits up to 50 ms, and runs side by side wait for each other."""
+RUNTIME_SETTINGS = {"GODEBUG": "adaptivestackstart=1", "GOGC": "200"}
+"""For the Go runtime of the server: stacks that begin with the size which calls needed so far, since growing them was
+8 % of the server's work, and half as many collections, for some tens of megabytes."""
 # The server needs none of our settings: no keys in its environment, and no TEMPORAL_* that its program would obey.
 _PASSED_VARIABLES = ("HOME", "PATH", "TMPDIR", "TZ")
 
@@ -95,7 +98,7 @@ def start_server(program: Path, data_dir: Path, ports: tuple[int, int]) -> Proce
     command += ["--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL"]
     command += QUEUE_SETTINGS
     command += ["--log-level", "warn", "--ui-disable-news-fetch"]
-    env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
+    env = RUNTIME_SETTINGS | {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
     try:
         return spawn_in_own_session(command, env=env, log=log)
     except OSError as error:

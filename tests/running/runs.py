@@ -1,5 +1,7 @@
 """A run as a test drives it: the messages, queries and records that people and programs use, and nothing else."""
 
+import asyncio
+import math
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -8,7 +10,13 @@ from typing import Any
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowHistoryEventFilterType,
+    WorkflowUpdateFailedError,
+)
 from temporalio.service import RPCError
 
 from deer.flow import RunState
@@ -70,13 +78,26 @@ class Run:
         return await eventually(look, f"revision {revision} in review")
 
     async def closed(self, within_s: float = SLOW_MACHINE_S) -> WorkflowExecutionStatus:
-        """Wait until Temporal has closed the run, and how."""
+        """Wait until Temporal has closed the run, and how; fails at once when the run is stuck."""
+        closing = asyncio.create_task(self._close())
+        try:
+            for _ in range(math.ceil(within_s)):
+                if (await asyncio.wait([closing], timeout=1))[0]:
+                    return closing.result()
+                await self._temporal_status()
+        finally:
+            closing.cancel()
+        raise AssertionError(f"the end of the run did not come about within {within_s:g} s")
 
-        async def look() -> WorkflowExecutionStatus | None:
-            status = await self._temporal_status()
-            return None if status == WorkflowExecutionStatus.RUNNING else status
-
-        return await eventually(look, "the end of the run", within_s)
+    async def _close(self) -> WorkflowExecutionStatus:
+        """How the last history of the run was closed, told by the server when it happens."""
+        is_close = WorkflowHistoryEventFilterType.CLOSE_EVENT
+        while True:
+            async for _ in self.handle.fetch_history_events(wait_new_event=True, event_filter_type=is_close):
+                pass
+            status = (await self.handle.describe()).status
+            if status and status != WorkflowExecutionStatus.RUNNING:
+                return status
 
     async def end(self, within_s: float = SLOW_MACHINE_S) -> RunStatus:
         """Wait until Temporal has closed the run; the status of then."""

@@ -1,5 +1,6 @@
 """Real Temporal servers for tests: one as it is, one whose workflows may skip time."""
 
+import os
 import shutil
 import sysconfig
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
 
-from deer.devserver.launch import QUEUE_SETTINGS
+from deer.devserver.launch import QUEUE_SETTINGS, RUNTIME_SETTINGS
 from deer.payloads import data_converter
 
 PHASE = SearchAttributeKey.for_keyword("ResearchPhase")
@@ -21,6 +22,7 @@ def temporal_binary() -> str | None:
 
 async def start_server(binary: str) -> WorkflowEnvironment:
     """A dev server in memory that knows the search attribute."""
+    _set_runtime()
     return await WorkflowEnvironment.start_local(
         data_converter=data_converter(),
         search_attributes=[PHASE],
@@ -32,6 +34,7 @@ async def start_server(binary: str) -> WorkflowEnvironment:
 
 async def start_skipping_server(binary: str) -> WorkflowEnvironment:
     """The same server with a clock of its own for each workflow, which jumps when only timers are left."""
+    _set_runtime()
     return await WorkflowEnvironment.start_time_skipping_v2(
         data_converter=data_converter(),
         search_attributes=[PHASE],
@@ -43,3 +46,8 @@ async def start_skipping_server(binary: str) -> WorkflowEnvironment:
             "frontend.WorkflowTimeSkippingEnabled=true",
         ],
     )
+
+
+def _set_runtime() -> None:
+    """Servers inherit the environment; one processor each, since several of them share what the machine has."""
+    os.environ.update(RUNTIME_SETTINGS, GOMAXPROCS="1")

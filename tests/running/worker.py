@@ -1,5 +1,6 @@
 """The product's worker inside the test: its workflows, activities and providers, pointed at scripted services."""
 
+import dataclasses
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -8,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.service import GrpcCompression, ServiceClient
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.llm import ModelActivities
@@ -52,18 +54,18 @@ async def research_worker(
     directory: Path,
     *,
     store: PrunableStore | None = None,
-    cached_workflows: int = 100,
+    forgetful: bool = False,
     task_queue: str = "",
     **settings: str,
 ) -> AsyncIterator[Runs]:
     """A worker on a task queue of its own, or on that of one before it, with its store under `directory` unless given.
 
     `pages` is handed in because its processes take a second to start, and serve many workers.
-    `cached_workflows` 0 replays every workflow from its history at each task. `settings` are those of the models, by
-    the names of their variables, on top of the services' own.
+    A `forgetful` one replays every workflow from its history at each task, within the SDK's sandbox. `settings` are
+    those of the models, by the names of their variables, on top of the services' own.
     """
     store = store or FileStore(directory / "store")
-    client = client_with(client, store)
+    client = client_with(await _unpacked(client), store)
     documents = StoredDocuments(store)
     async with AsyncExitStack() as open_connections:
         environment = {**services.environment(), **MODEL_TIMEOUT, **settings}
@@ -78,9 +80,17 @@ async def research_worker(
             *ReportActivities(store).all,
             *RunActivities().all,
         ]
-        made = worker_with(client, activities, cached_workflows=cached_workflows, task_queue=task_queue)
+        made = worker_with(client, activities, forgetful=forgetful, task_queue=task_queue)
         async with made as worker:
             yield Runs(client, worker.task_queue, store)
+
+
+async def _unpacked(client: Client) -> Client:
+    """A client of the same server whose messages travel as the product's do on one machine: not compressed."""
+    config = client.config()
+    near = dataclasses.replace(client.service_client.config, grpc_compression=GrpcCompression.NONE)
+    config["service_client"] = await ServiceClient.connect(near)
+    return Client(**config)
 
 
 def client_with(client: Client, store: TextStore) -> Client:
@@ -91,20 +101,22 @@ def client_with(client: Client, store: TextStore) -> Client:
 
 
 def worker_with(
-    client: Client, activities: Sequence[Callable[..., Any]], *, cached_workflows: int = 100, task_queue: str = ""
+    client: Client, activities: Sequence[Callable[..., Any]], *, forgetful: bool = False, task_queue: str = ""
 ) -> Worker:
-    """A worker for the product's workflows, under its own rules, with these activities."""
+    """A worker for the product's workflows, under its own rules, with these activities.
+
+    A `forgetful` one keeps no workflow between two tasks, and runs them in the SDK's sandbox.
+    """
+    passed_on = SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
     return Worker(
         client,
         task_queue=task_queue or f"test-{uuid.uuid4().hex[:8]}",
         workflows=WORKFLOWS,
         activities=activities,
-        workflow_runner=SandboxedWorkflowRunner(
-            restrictions=SandboxRestrictions.default.with_passthrough_modules("deer", "activities")
-        ),
+        workflow_runner=SandboxedWorkflowRunner(restrictions=passed_on) if forgetful else UnsandboxedWorkflowRunner(),
         workflow_failure_exception_types=list(BUGS),
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
         max_eager_activity_reservations_per_workflow_task=EAGER_ACTIVITIES,
-        max_cached_workflows=cached_workflows,
+        max_cached_workflows=0 if forgetful else 100,
         build_id="tests",  # the SDK's own way compiles every module of the process, which takes seconds
     )

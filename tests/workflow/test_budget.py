@@ -123,7 +123,7 @@ async def test_lookups_of_one_turn_stay_within_their_limits_together(
     """Of several asked for at once those are made that are left, also where the worker restarts all the time."""
     scripted.scripts["planner"] = plan_of(research_step("subject-a1"))
     scripted.scripts["researcher"] = several_at_once
-    async with research_worker(server.client, services, pages, tmp_path, cached_workflows=0) as forgetful:
+    async with research_worker(server.client, services, pages, tmp_path, forgetful=True) as forgetful:
         status = await forgetful.complete(budget={"searches": 3, "pages": 2})
     assert (scripted.log.count("search"), scripted.log.count("page")) == (3, 2)
     told = scripted.log.text("researcher")

@@ -320,9 +320,7 @@ async def test_a_question_outlives_its_worker(
     async with research_worker(server.client, services, pages, tmp_path) as runs:
         run = await runs.start(QUESTION, max_clarification_rounds=3, auto_accept=True)
         await asked(run, ASKED)
-    async with research_worker(
-        server.client, services, pages, tmp_path, cached_workflows=0, task_queue=runs.task_queue
-    ):
+    async with research_worker(server.client, services, pages, tmp_path, forgetful=True, task_queue=runs.task_queue):
         await run.update("answer", "for my grandmother")
         status = await run.end()
     assert status.phase is Phase.COMPLETED

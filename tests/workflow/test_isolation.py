@@ -110,7 +110,7 @@ async def uncached_runs(
     server: WorkflowEnvironment, scripted: ScriptedServices, pages: PageReader, tmp_path: Path
 ) -> AsyncIterator[Runs]:
     """Runs on a worker that replays every workflow from its history at each task."""
-    async with research_worker(server.client, scripted, pages, tmp_path, cached_workflows=0) as started:
+    async with research_worker(server.client, scripted, pages, tmp_path, forgetful=True) as started:
         yield started
 
 
