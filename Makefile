@@ -33,7 +33,7 @@ research: export DEER_QUESTION = $(value QUESTION)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup research question test faults chaos check fmt bench-main bench-history bench-waiting \
-	bench-parallel lock FORCE
+	bench-pages bench-parallel lock FORCE
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,9 @@ bench-history: $(SETUP_STAMP) ## measure the histories of long steps and large r
 
 bench-waiting: $(SETUP_STAMP) ## measure a thousand runs that wait for approval; prints JSON
 	@$(VENV)/bin/python -m bench.waiting $(ARGS)
+
+bench-pages: $(SETUP_STAMP) ## measure reading pages: time, and memory with bodies without end; prints JSON
+	@$(VENV)/bin/python -m bench.pages
 
 bench-parallel: $(SETUP_STAMP) ## measure twenty runs at once, and that none sees another's words; prints JSON
 	@$(VENV)/bin/python -m bench.parallel $(ARGS)

@@ -204,7 +204,9 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
         await register_example(store)
         default_documents = (EXAMPLE_COLLECTION,)
     async with AsyncExitStack() as opened:
-        pages = _closed_by(opened, WebPages(settings.test_allow_hosts, PAGE_TIMEOUT))
+        max_bytes = settings.page_max_mb * 2**20
+        reader = WebPages(settings.test_allow_hosts, PAGE_TIMEOUT, max_bytes, extra_ports=settings.page_ports)
+        pages = _closed_by(opened, reader)
         model = _model(settings, services, opened)
         engine = _engine(settings, services, opened)
         if services.model == "openai" or engine is not None:

@@ -39,6 +39,8 @@ VARIABLES: Mapping[str, str] = {
         "DEER_BUDGET_MINUTES",
         "DEER_BUDGET_SEARCHES",
         "DEER_BUDGET_PAGES",
+        "DEER_PAGE_MAX_MB",
+        "DEER_PAGE_PORTS",
         "DEER_DATA_DIR",
         "DEER_STORE",
         "DEER_ENV",

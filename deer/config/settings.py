@@ -90,6 +90,14 @@ class Settings(BaseSettings):
     ] = ()
     tavily_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     tavily_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    page_max_mb: Annotated[WholeNumber, Field(ge=1, le=50, description="a whole number of MB from 1 to 50")] = 10
+    """How large a PDF or Word document may be."""
+    page_ports: Annotated[
+        frozenset[Annotated[WholeNumber, Field(ge=1, le=65_535)]],
+        BeforeValidator(_separated),
+        Field(description="port numbers from 1 to 65535, separated by commas"),
+    ] = frozenset()
+    """Ports that pages may be read on, besides 80 and 443."""
     mcp_servers: Annotated[
         None,
         Field(description="empty: MCP servers are not supported by this version"),

@@ -33,7 +33,7 @@ def extract_word_document(body: bytes) -> Extracted:
             document = _part(archive, _DOCUMENT)
             styles = _part(archive, _STYLES)
             about = _part(archive, _ABOUT)
-    except (zipfile.BadZipFile, zlib.error, etree.XMLSyntaxError, NotImplementedError, RuntimeError, EOFError):
+    except (zipfile.BadZipFile, zlib.error, etree.XMLSyntaxError, RuntimeError, EOFError):
         raise Unextractable("the Word document is damaged, incomplete or locked") from None
     if document is None:
         raise Unextractable("the file is an archive, not a Word document")

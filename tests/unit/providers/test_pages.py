@@ -220,10 +220,10 @@ async def test_inside_addresses_are_refused(pages: PageReader) -> None:
 
 async def test_a_page_that_takes_too_long_is_given_up() -> None:
     """At the deadline the process ends itself, the page is Unreadable, and the next page is read by a new process."""
-    slow = html("Slow", f"<article>{PARAGRAPHS * 300}</article>").encode()
-    extractor = Extractor(processes=1, deadline=timedelta(seconds=0.5))
+    slow = html("Slow", f"<article>{PARAGRAPHS * 200}</article>").encode()
+    extractor = Extractor(processes=1, deadline=timedelta(seconds=0.2))
     await extractor.warm()
-    with pytest.raises(ServiceError, match=r"takes longer than 0\.5 s") as caught:
+    with pytest.raises(ServiceError, match=r"takes longer than 0\.2 s") as caught:
         await extractor.extract(slow, BodyKind.HTML, None)
     assert caught.value.kind is FailureKind.UNREADABLE
     await extractor.aclose()
