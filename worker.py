@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from temporalio.client import Client
 
-from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
+from deer.config import ModelSettings, PageApi, SearchApi, Services, Settings, load_settings
 from deer.errors import DeerError, ServiceError, SettingsError
 from deer.models import Role
-from deer.ports import ChatModel, PrunableStore, SearchEngine
+from deer.ports import ChatModel, PageReader, PrunableStore, SearchEngine
 from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
 
 if TYPE_CHECKING:
     from temporalio.worker import Worker
 
     from deer.providers.documents import Registered
+    from deer.providers.pages import WebPages
 
 CONNECT_PATIENCE = timedelta(seconds=30)
 STICKY_TIMEOUT = timedelta(seconds=2)
@@ -205,8 +206,8 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
         default_documents = (EXAMPLE_COLLECTION,)
     async with AsyncExitStack() as opened:
         max_bytes = settings.page_max_mb * 2**20
-        reader = WebPages(settings.test_allow_hosts, PAGE_TIMEOUT, max_bytes, extra_ports=settings.page_ports)
-        pages = _closed_by(opened, reader)
+        web = WebPages(settings.test_allow_hosts, PAGE_TIMEOUT, max_bytes, extra_ports=settings.page_ports)
+        pages = _closed_by(opened, web)
         model = _model(settings, services, opened)
         engine = _engine(settings, services, opened)
         if services.model == "openai" or engine is not None:
@@ -216,7 +217,7 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
         yield [
             *ModelActivities(model, insistent).all,
             *SearchActivities(engine, documents, insistent, default_documents=default_documents).all,
-            *PageActivities(pages, documents, insistent).all,
+            *PageActivities(_page_reader(settings, pages, opened), documents, insistent).all,
             *ReportActivities(store).all,
             *RunActivities().all,
         ]
@@ -279,6 +280,21 @@ def _engine(settings: Settings, services: Services, opened: AsyncExitStack) -> S
     # A search of one's own in Tavily's place may want no key; the client insists on one.
     key = settings.tavily_api_key.get_secret_value() if settings.tavily_api_key else "none"
     return _closed_by(opened, TavilySearch(key, settings.tavily_base_url, SEARCH_TIMEOUT))
+
+
+def _page_reader(settings: Settings, pages: "WebPages", opened: AsyncExitStack) -> PageReader:
+    """The readers that are set, in their order; `pages` reads from here."""
+    if settings.page_reader == (PageApi.DIRECT,):
+        return pages
+    from deer.providers.jina import JinaReader
+    from deer.providers.network import OpenWeb
+    from deer.providers.page_fallback import FallbackReader
+
+    key = settings.jina_api_key.get_secret_value() if settings.jina_api_key else None
+    guard = _closed_by(opened, OpenWeb(settings.test_allow_hosts, PAGE_TIMEOUT, extra_ports=settings.page_ports))
+    max_bytes = settings.page_max_mb * 2**20
+    jina = _closed_by(opened, JinaReader(key, settings.jina_base_url, guard, PAGE_TIMEOUT, max_bytes))
+    return FallbackReader([pages if api is PageApi.DIRECT else jina for api in settings.page_reader], pages)
 
 
 def _closed_by(opened: AsyncExitStack, provider: C) -> C:

@@ -1,6 +1,6 @@
 """Settings: where they are written, what they may be, and what follows from them."""
 
-from deer.config.endpoints import ModelSettings, ModelTier, SearchApi, TemporalSettings
+from deer.config.endpoints import ModelSettings, ModelTier, PageApi, SearchApi, TemporalSettings
 from deer.config.loading import load_settings
 from deer.config.settings import Deployment, Services, Settings
 
@@ -8,6 +8,7 @@ __all__ = [
     "Deployment",
     "ModelSettings",
     "ModelTier",
+    "PageApi",
     "SearchApi",
     "Services",
     "Settings",

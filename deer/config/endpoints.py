@@ -155,6 +155,13 @@ class SearchApi(StrEnum):
     DOCUMENTS = "documents"
 
 
+class PageApi(StrEnum):
+    """The ways to read pages: from here, or through Jina Reader."""
+
+    DIRECT = "direct"
+    JINA = "jina"
+
+
 AWS_VARIABLES = frozenset(
     {
         "AWS_ACCESS_KEY_ID",

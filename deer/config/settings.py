@@ -15,6 +15,7 @@ from deer.config.endpoints import (
     HttpAddress,
     ModelSettings,
     ModelTier,
+    PageApi,
     Price,
     RoleModels,
     SearchApi,
@@ -90,6 +91,13 @@ class Settings(BaseSettings):
     ] = ()
     tavily_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     tavily_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    page_reader: Annotated[
+        tuple[PageApi, ...],
+        BeforeValidator(_separated),
+        Field(min_length=1, description=f"one or several, in order of fallback, of: {_names(PageApi)}"),
+    ] = (PageApi.DIRECT,)
+    jina_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
+    jina_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
     page_max_mb: Annotated[WholeNumber, Field(ge=1, le=50, description="a whole number of MB from 1 to 50")] = 10
     """How large a PDF or Word document may be."""
     page_ports: Annotated[

@@ -93,14 +93,15 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
-        for address in await self._checked_addresses(host, port):
+        for address in await self.checked_addresses(host, port):
             try:
                 return await self._plain.connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure or httpcore.ConnectError(f"{host} has no address")
 
-    async def _checked_addresses(self, host: str, port: int) -> list[str]:
+    async def checked_addresses(self, host: str, port: int) -> list[str]:
+        """All addresses of a host, in the order to try them. Raises ServiceError (AddressRefused) if one is inside."""
         addresses = await self._resolve(host, port)
         if host.lower() not in self._allow_hosts:
             for address in addresses:
@@ -169,12 +170,13 @@ class OpenWeb:
         self._allow_hosts = frozenset(host.lower() for host in allow_hosts)
         self._ports = frozenset(_PORTS.values()) | extra_ports
         self._seconds = timeout.total_seconds()
+        self._backend = _GuardedBackend(self._allow_hosts, resolve)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=trusted_certificates(),
             max_connections=50,
             max_keepalive_connections=20,
             keepalive_expiry=10.0,
-            network_backend=_GuardedBackend(self._allow_hosts, resolve),
+            network_backend=self._backend,
         )
 
     async def aclose(self) -> None:
@@ -209,6 +211,15 @@ class OpenWeb:
             raise ServiceError(
                 f"{url} breaks off or breaks HTTP ({one_line(str(error))})", FailureKind.UNREADABLE
             ) from None
+
+    async def require_open(self, url: str) -> None:
+        """Raise ServiceError unless `get` would connect to this address: for those who have somebody else read it."""
+        address = self._checked(url)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._backend.checked_addresses(address.host, address.port or _PORTS[address.scheme])
+        except TimeoutError:
+            raise _unavailable(url, f"was not found within {self._seconds:g} s") from None
 
     def _checked(self, url: str, base: httpx.URL | None = None) -> httpx.URL:
         """The address to ask, without its fragment, if it may be asked at all. Raises ServiceError."""
