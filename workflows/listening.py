@@ -86,6 +86,7 @@ class ListeningRun(OpenRun):
         try:
             messages.refuse_more("report", more)
             said = messages.parse_step_report(value)
+            self._heard |= {(said.step_id, said.heard)} if said.heard else set()
             flow.check_step_report(self._state, said)
             if said.held is not None and said.can_be_saved:
                 await self._save_as(Phase.NEEDS_ATTENTION, said.held)
@@ -133,7 +134,7 @@ class ListeningRun(OpenRun):
         for step_id in orders.cancel:
             if (child := self._children.get(step_id)) is not None:
                 child.cancel()
-        await self._tell_all(orders.tell)
+        await self._tell_and_be_heard(orders.tell)
         if control.action is messages.ControlAction.PAUSE and self._state.paused:
             await self._save_as(self._state.phase, self._state.reason)
         return orders.done

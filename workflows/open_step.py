@@ -126,13 +126,14 @@ class OpenStep:
         """What the step waits for a person to mend."""
         return "; ".join(dict.fromkeys(map(str, self._holds.values()))) or None
 
-    async def _report(self) -> None:
+    async def _report(self, heard: Command | None = None) -> None:
         parent = workflow.get_external_workflow_handle(self._request.run_id)
         self._reports += 1
         report = StepReport(
             step_id=self._request.brief.step.id,
             held=self._held,
             can_be_saved=all(failure.kind is not FailureKind.STORE_UNWRITABLE for failure in self._holds.values()),
+            heard=heard,
             number=self._reports,
             usage=self._allowance.spent(self._usage),
             wants=self._allowance.wants,
@@ -168,18 +169,20 @@ class OpenStep:
     # Messages
 
     @workflow.signal(description="A command of the run, such as retry")
-    def command(self, value: Any = None, *more: Any) -> None:
+    async def command(self, value: Any = None, *more: Any) -> None:
         """Take a command of the parent; a malformed one changes nothing."""
         try:
             refuse_more("command", more)
-            self._obey(parse_command(value))
+            given = parse_command(value)
+            if self._obey(given):
+                await self._report(heard=None if isinstance(given, Lease) else given)
         except InvalidInput as error:
             workflow.logger.warning("ignored a command: %s", error)
 
-    def _obey(self, command: Command | Lease) -> None:
+    def _obey(self, command: Command | Lease) -> bool:
+        """Do as told; whether the run waits to hear of it."""
         if isinstance(command, Lease):
-            self._allowance.take(command)
-            return
+            return self._allowance.take(command)
         if command is Command.RETRY:
             self._holds.clear()
         elif command is Command.WIND_DOWN:
@@ -187,6 +190,7 @@ class OpenStep:
         else:
             self._paused = command is Command.PAUSE
         self._record(f"told to {command.replace('_', ' ')}")
+        return command.stops
 
     @workflow.query(description="What the step has done after a cursor")
     def progress(self, since: str = "") -> ProgressPage:

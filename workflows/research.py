@@ -304,6 +304,7 @@ class Research(ReportingRun):
             )
             self._children[step.id] = child
             await self._catch_up(step.id, lease)
+            self._save_meanwhile()
             outcome = await child
         except ChildWorkflowError as error:
             if workflow.cancellation_reason() is not None:

@@ -64,10 +64,16 @@ class Step(OpenStep):
         self._turn = 0
         self._searched = False
         self._known: dict[tuple[object, ...], ToolReply] = {}
+        self._refused: set[str] = set()
 
     @workflow.run
     async def run(self, request: StepRequest) -> StepOutcome:
         """Work until there is a finding, the turns are spent, or a call fails for good."""
+        outcome = await self._end()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return outcome
+
+    async def _end(self) -> StepOutcome:
         try:
             return await self._work()
         except WoundDown as ending:
@@ -89,6 +95,9 @@ class Step(OpenStep):
                 replies = await self._carry_out(reply.calls[:MAX_CALLS_PER_TURN])
                 replies += [_not_made(asked) for asked in reply.calls[MAX_CALLS_PER_TURN:]]
                 rounds += 1
+                if reply.refused is not None and reply.refused in self._refused:
+                    return await self._do_without_tools(replies)
+                self._refused |= {reply.refused} if reply.refused else set()
                 if rounds >= self._request.brief.max_turns:
                     return await self._sum_up(replies, "turns_spent", rounds)
                 if self._history_is_long():
@@ -140,6 +149,14 @@ class Step(OpenStep):
         """The turns are spent, or all that one history takes: one call without tools for what there is."""
         self._tell(notice, turns=rounds)
         reply = await self._take_turn(replies, is_last=True)
+        return await self._end_with(reply.finding)
+
+    async def _do_without_tools(self, replies: Sequence[ToolReply]) -> StepOutcome:
+        """A finding was refused and handed in again as it was: one call for it in words, else what there is."""
+        self._tell("refused_again")
+        reply = await self._take_turn(replies, note=AgentNote.REFUSED_AGAIN, is_last=True)
+        if reply.finding is None and self._sources.sources:
+            return self._what_there_is(word("no_valid_finding", self._request.brief.locale))
         return await self._end_with(reply.finding)
 
     def _objection(self, reply: TurnReply) -> AgentNote | None:

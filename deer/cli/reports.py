@@ -15,19 +15,28 @@ def report_path(data_dir: Path, run_id: str) -> Path:
 
 def save_text(path: Path, text: str) -> Path:
     """Write a text into a file, whole or not at all; returns its absolute path. Raises Refused naming the file."""
-    path = path.resolve()
     whole = text if text.endswith("\n") else f"{text}\n"
+    is_device = path.exists() and not path.is_file()
+    path = path.absolute() if is_device else path.resolve()  # /dev/stdout resolves to no path when it is a pipe
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
-            path.write_text(whole, encoding="utf-8")
+        if is_device:
+            _write_to_device(path, whole)
         else:
+            path.parent.mkdir(parents=True, exist_ok=True)
             beside = path.with_name(f".{path.name}.{os.getpid()}")
             beside.write_text(whole, encoding="utf-8")
             beside.replace(path)
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}; name another file with --output") from error
     return path
+
+
+def _write_to_device(path: Path, text: str) -> None:
+    """Write to a device or a pipe, which is never replaced. A pipe that nobody reads from is an OSError, not a wait."""
+    opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    os.set_blocking(opened, True)
+    with os.fdopen(opened, "w", encoding="utf-8") as device:
+        device.write(text)
 
 
 def check_output(path: Path) -> None:

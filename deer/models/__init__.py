@@ -1,5 +1,6 @@
 """The values that travel between people, workflows, activities and models."""
 
+from deer.models.addresses import without_credentials
 from deer.models.briefs import (
     AnyBrief,
     Brief,
@@ -243,4 +244,5 @@ __all__ = [
     "references",
     "shown",
     "with_texts",
+    "without_credentials",
 ]

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from deer.models.addresses import Address
 from deer.models.briefs import (
     ClarifyingQuestion,
     CoordinatorBrief,
@@ -104,11 +105,11 @@ class ToolCall(Model):
 
     id: str
     name: str
-    query: str = ""
+    query: Address = ""
     max_results: int | None = None
     topic: str = "general"
     depth: str = "advanced"
-    url: str = ""
+    url: Address = ""
     error: str | None = None
 
     @property
@@ -140,6 +141,7 @@ class AgentNote(StrEnum):
 
     MUST_SEARCH = "must_search"
     SAY_SOMETHING = "say_something"
+    REFUSED_AGAIN = "refused_again"
 
 
 class TurnRequest(Model):
@@ -162,19 +164,21 @@ class TurnReply(ModelResult):
     """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing.
 
     `unanswered`: ids of the calls of a turn that handed in a finding; they want a reply if the talk goes on.
+    `refused`: what a finding is known by that was handed in and refused, with the reason among `calls`; else None.
     """
 
     transcript: TextRef
     unanswered: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     finding: Finding | None = None
+    refused: str | None = None
 
 
 class SearchRequest(Model):
     """Input of `search_web`. `documents`: names of collections to search beside the engines."""
 
     run_id: str
-    query: str
+    query: Address
     max_results: int
     topic: str = "general"
     depth: str = "advanced"
@@ -196,7 +200,7 @@ class ReadRequest(Model):
     """Input of `read_page`. `wanted`: what the step looks for, which decides on what is shown of a long page."""
 
     run_id: str
-    url: str
+    url: Address
     wanted: str = ""
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()

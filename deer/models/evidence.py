@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from deer.models.addresses import Address
 from deer.models.texts import Model, StoredText
 
 SUMMARY_CHARS = 500
@@ -14,8 +15,8 @@ class Hit(Model):
     `score` is the engine's own, higher is better, None when it gives none. `content` may be empty.
     """
 
-    url: str
-    title: str
+    url: Address
+    title: Address
     content: str
     score: float | None = None
 
@@ -31,8 +32,8 @@ class Page(Model):
     say. `cut` tells that it was longer than the reader's cap.
     """
 
-    url: str
-    title: str
+    url: Address
+    title: Address
     text: str
     author: str = ""
     published: str = ""
@@ -64,8 +65,8 @@ class FoundSource(Model):
     `text` None means that `summary` is all the text there is. `author`, `published` and `cut` are a page's.
     """
 
-    url: str
-    title: str
+    url: Address
+    title: Address
     summary: str
     score: float | None = None
     text: StoredText | None = None
@@ -83,8 +84,8 @@ class Source(Model):
     """
 
     id: str
-    url: str
-    title: str
+    url: Address
+    title: Address
     summary: str = ""
     score: float | None = None
     texts: tuple[StoredText, ...] = ()

@@ -18,6 +18,7 @@ import httpcore
 import httpx
 
 from deer.errors import FailureKind, ServiceError
+from deer.models import without_credentials
 from deer.providers.endpoints import trusted_certificates
 from deer.providers.plain_text import one_line
 
@@ -286,7 +287,8 @@ def _unpacking() -> "zlib._Decompress":
 
 
 def _refused(url: str, why: str) -> ServiceError:
-    return ServiceError(f"{one_line(url)[:200]} is not read: {why}", FailureKind.ADDRESS_REFUSED)
+    told = without_credentials(one_line(url))[:200]
+    return ServiceError(f"{told} is not read: {why}", FailureKind.ADDRESS_REFUSED)
 
 
 def _unavailable(url: str, what: str) -> ServiceError:
