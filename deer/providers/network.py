@@ -28,11 +28,13 @@ _PORTS = {"http": 80, "https": 443}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NAT64 = ip_network("64:ff9b::/96")
 # What `is_global` calls public although nobody's page is there: old site-local addresses, the relays of 6to4 and
-# Teredo with the addresses that carry IPv4 inside, local NAT64, and addresses for documentation and routing.
+# Teredo with the addresses that carry IPv4 inside, local NAT64, addresses for documentation and routing, and the one
+# under which each machine in Azure finds its host.
 _NOT_PAGES = tuple(
     ip_network(network)
     for network in (
         "192.88.99.0/24",
+        "168.63.129.16/32",
         "fec0::/10",
         "2002::/16",
         "2001::/32",

@@ -6,6 +6,7 @@ import re
 import charset_normalizer
 
 _DETECTION_BYTES = 20_000
+_JAPANESE_ESCAPE = b"\x1b$"
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _META_WITHIN_BYTES = 2048
 # A page names the older standard and uses the wider one, as browsers know (WHATWG Encoding).
@@ -38,6 +39,8 @@ def decoded(body: bytes, charset: str | None) -> str:
     named = _META_CHARSET.search(body[:_META_WITHIN_BYTES])
     declared = [_python_name(name) for name in (charset, named and named.group(1).decode("ascii", "replace")) if name]
     escaped = [name for name in declared if name.startswith("iso2022") or name in ("hz", "utf_16", "utf_7")]
+    if _JAPANESE_ESCAPE in body[:_DETECTION_BYTES]:
+        escaped.append("iso2022_jp")  # all its bytes are ASCII, so that UTF-8 would take them
     for encoding in (*escaped, "utf-8", *declared):
         text = _strictly(body, encoding)
         if text is not None and not (encoding in _ANY_BYTES_DECODE and _looks_misread(text)):

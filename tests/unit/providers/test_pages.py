@@ -12,7 +12,6 @@ import pytest
 from deer.errors import FailureKind, ServiceError
 from deer.ports import PageReader
 from deer.providers.extractor import BodyKind, Extracted, Extractor
-from deer.providers.pages import WebPages
 from tests.unit.providers.reading import failure_of, page_of
 from tests.unit.providers.web_server import Reply, WebServer, always
 
@@ -101,6 +100,8 @@ async def test_tables_lists_and_sentences_stay_quotable(pages: PageReader) -> No
             "热泵的能效比",
         ),
         ("Plain words — not many.".encode("utf-16"), "text/plain", "Plain words — not many."),
+        ("寒冷地のヒートポンプの効率は高い。".encode("iso2022_jp"), "text/plain", "寒冷地のヒートポンプ"),
+        (("熱泵在低溫下的能效比仍然高於電暖。" * 20).encode("big5"), "text/plain", "熱泵在低溫下"),
     ],
     ids=[
         "gbk",
@@ -111,6 +112,8 @@ async def test_tables_lists_and_sentences_stay_quotable(pages: PageReader) -> No
         "cp1251",
         "utf-8 mislabelled",
         "utf-16",
+        "iso-2022-jp",
+        "big5",
     ],
 )
 async def test_pages_in_other_encodings_are_readable(
@@ -190,22 +193,19 @@ async def test_long_texts_are_cut_and_say_so(pages: PageReader) -> None:
 
 
 async def test_huge_and_endless_bodies_stop_at_the_cap(pages: PageReader) -> None:
-    """100 MB with a length and a stream without end are read to the cap, marked as cut, at little memory."""
-    piece = b"<p>again and again, words that fill the page</p>\n" * 2000
+    """Case W07: 100 MB with a length and a stream without end are read to 2 MB, marked as cut, at little memory."""
+    piece = b"<p>again and again, words that fill the page and more of them in each of its paragraphs</p>\n" * 1000
 
     async def pieces(count: int) -> AsyncIterator[bytes]:
         for _ in range(count):
             yield piece
 
-    reader = WebPages(HERE, timedelta(seconds=20), max_bytes=50_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    announced = Reply(headers={"Content-Length": str(100 * 2**20)}, body=b"<html><body>" + piece * 5)
+    announced = Reply(headers={"Content-Length": str(100 * 2**20)}, body=b"<html><body>" + piece * 25)
     for reply in (announced, Reply(chunks=pieces(10**9))):
-        async with WebServer(always(reply)) as server:
-            page = await reader.read(server.url)
+        page = await page_of(pages, reply)
         assert page.cut
         assert "words that fill the page" in page.text
-    await reader.aclose()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024
 
 
