@@ -1,6 +1,8 @@
 """PDF documents as text, page by page."""
 
+import math
 import re
+import time
 
 import pypdfium2  # type: ignore[import-untyped]  # ships no types
 
@@ -8,7 +10,8 @@ from deer.providers.extraction.extracted import MAX_TEXT_CHARS, PAGE_BREAK, Extr
 
 _HYPHEN_CODE = "\x02"
 """What the library gives for a hyphen at the end of a line, with the line end left out."""
-_BROKEN_WORD = re.compile(rf"([^\W\d_]+)(?:{_HYPHEN_CODE}|[-\u2010\u00ad]\r?\n)([^\W\d_]+)")
+# Possessive and from the beginning of a word, so that no other way through the word is tried.
+_BROKEN_WORD = re.compile(rf"(?<![^\W\d_])([^\W\d_]++)(?:{_HYPHEN_CODE}|[-\u2010\u00ad]\r?\n)([^\W\d_]+)")
 _WORD = re.compile(r"[^\W\d_]+")
 # Written without spaces: a line end between two such characters is none of the text.
 _CJK_LINE_END = re.compile(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])\r?\n(?=[\u3000-\u30ff\u3400-\u9fff])")
@@ -19,8 +22,12 @@ _FILE_NAME = re.compile(r"\.(docx?|pdf|tex|indd|pptx?|xlsx?|dvi|odt)$|^(untitled
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
 
-def extract_pdf(body: bytes) -> Extracted:
-    """The text of a PDF, its pages parted by `PAGE_BREAK`. Raises Unextractable: damaged, locked, or only pictures."""
+def extract_pdf(body: bytes, seconds: float = math.inf) -> Extracted:
+    """The text of a PDF, its pages parted by `PAGE_BREAK`, of as many pages as can be read in so many seconds.
+
+    Raises Unextractable: damaged, locked, or only pictures.
+    """
+    ends = time.monotonic() + seconds
     try:
         document = pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:
@@ -30,7 +37,7 @@ def extract_pdf(body: bytes) -> Extracted:
     pages: list[str] = []
     chars = 0
     for number in range(len(document)):
-        if chars > MAX_TEXT_CHARS:
+        if pages and (chars > MAX_TEXT_CHARS or time.monotonic() > ends):
             break
         pages.append(_text_of_page(document, number))
         chars += len(pages[-1])

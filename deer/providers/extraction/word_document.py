@@ -21,8 +21,13 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
 _TERMS = "{http://purl.org/dc/terms/}"
 _DOCUMENT, _STYLES, _ABOUT = "word/document.xml", "word/styles.xml", "docProps/core.xml"
-_LEFT_OUT = frozenset(f"{_W}{name}" for name in ("del", "moveFrom", "instrText", "delText"))
-"""What the author has taken out again, and the codes of fields."""
+_LEFT_OUT = frozenset(
+    (
+        *(f"{_W}{name}" for name in ("del", "moveFrom", "instrText", "delText")),
+        "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
+    )
+)
+"""What the author has taken out again, the codes of fields, and text boxes once more for older programs."""
 _MAX_HEADING = 6
 
 

@@ -8,11 +8,13 @@ import pytest
 from deer.errors import FailureKind
 from deer.models import Page
 from deer.ports import PageReader
+from deer.providers.extraction.pdf import extract_pdf
 from tests.unit.providers.page_files import W, paragraph, pdf_file, word_file
 from tests.unit.providers.reading import failure_of, page_of
 from tests.unit.providers.web_server import Reply
 
 PDF = {"Content-Type": "application/pdf"}
+MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
 WORD = {"Content-Type": "application/vnd.openxmlformats-officedocument.wordprocessingml.document"}
 REPORT = pdf_file(
     "Cold weather tests\nThe measured value is 30 percent, as the labora-\ntory wrote.",
@@ -34,6 +36,14 @@ async def test_a_pdf_is_read_whatever_its_server_calls_it(pages: PageReader, con
     assert "the well-known figure stayed so" in second
     assert third.startswith("was more than expected.")
     assert (page.title, page.published, page.cut) == ("Heat pumps in winter", "2024-03-05", False)
+
+
+def test_of_a_pdf_that_takes_too_long_the_first_pages_are_read() -> None:
+    """A PDF that is not through in its time gives what there is, marked as cut, rather than nothing."""
+    page = extract_pdf(REPORT, seconds=0)
+    assert page["cut"]
+    assert page["text"].startswith("Cold weather tests")
+    assert "End of the report" not in page["text"]
 
 
 async def test_a_pdf_without_a_good_title_is_called_by_its_first_line(pages: PageReader) -> None:
@@ -68,17 +78,23 @@ async def test_a_word_document_is_markdown(pages: PageReader) -> None:
     """Headings, lists, tables and content controls arrive in order, what the author took out does not."""
     cells = "".join(f"<w:tc>{paragraph(cell)}</w:tc>" for cell in ("Model", "COP"))
     values = "".join(f"<w:tc>{paragraph(cell)}</w:tc>" for cell in ("A1", "3.2"))
+    box = f"<w:txbxContent>{paragraph('In a text box.')}</w:txbxContent>"
+    boxed = (
+        f"<mc:AlternateContent {MC}><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"
+    )
     body = (
         paragraph("Heat pumps", "H1")
         + paragraph("The measured value & the rest.")
         + "<w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>first point</w:t></w:r></w:p>"
         + f"<w:sdt><w:sdtContent>{paragraph('In a content control.')}</w:sdtContent></w:sdt>"
+        + f"<w:p><w:r>{boxed}</w:r></w:p>"
         + "<w:p><w:del><w:r><w:delText>taken out</w:delText></w:r></w:del><w:r><w:t>kept</w:t></w:r></w:p>"
         + f"<w:tbl><w:tr>{cells}</w:tr><w:tr>{values}</w:tr></w:tbl>"
     )
     page = await word_page(pages, body)
     assert page.text == (
-        "# Heat pumps\n\nThe measured value & the rest.\n\n- first point\n\nIn a content control.\n\nkept\n\n"
+        "# Heat pumps\n\nThe measured value & the rest.\n\n- first point\n\n"
+        "In a content control.\n\nIn a text box.\n\nkept\n\n"
         "| Model | COP |\n| --- | --- |\n| A1 | 3.2 |"
     )
     assert (page.title, page.author, page.published) == ("Minutes", "Ann Lee", "2024-03-05")
