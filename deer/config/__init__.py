@@ -1,7 +1,8 @@
 """Settings: where they are written, what they may be, and what follows from them."""
 
-from deer.config.endpoints import ModelSettings, ModelTier, PageApi, SearchApi, TemporalSettings
+from deer.config.endpoints import ModelSettings, ModelTier, PageApi, TemporalSettings
 from deer.config.loading import load_settings
+from deer.config.searches import SearchApi, SearchOptions
 from deer.config.settings import Deployment, Services, Settings
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "ModelTier",
     "PageApi",
     "SearchApi",
+    "SearchOptions",
     "Services",
     "Settings",
     "TemporalSettings",
