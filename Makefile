@@ -19,8 +19,8 @@ COMPILE := pip compile pyproject.toml --quiet --universal --generate-hashes --no
 # many containers, each start would compile it all again and take several times as long.
 LOADED := worker, deer.cli.app, deer.cli.research, deer.cli.runs, deer.cli.serving, deer.devserver, temporalio.worker, \
 	workflows.research, activities.runs, deer.providers.openai_model, deer.providers.engines.fallback, \
-	deer.providers.engines.tavily, deer.providers.pages, deer.providers.extraction, deer.providers.documents, \
-	deer.providers.extractive
+	deer.providers.engines.tavily, deer.providers.pages, deer.providers.extraction.__main__, \
+	deer.providers.relevance, deer.providers.extractive
 # What cannot be loaded is told by the program that needs it.
 COMPILE_LOADED = PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -c "import $(LOADED)" 2>/dev/null || true; \
 	$(VENV)/bin/python -m compileall -q activities deer workflows starter.py worker.py 2>/dev/null || true
@@ -34,7 +34,7 @@ research: export DEER_QUESTION = $(value QUESTION)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup research question test faults chaos check fmt bench-main bench-history bench-waiting \
-	bench-parallel bench-quotes lock FORCE
+	bench-pages bench-parallel bench-quotes lock FORCE
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -76,6 +76,9 @@ bench-history: $(SETUP_STAMP) ## measure the histories of long steps and large r
 
 bench-waiting: $(SETUP_STAMP) ## measure a thousand runs that wait for approval; prints JSON
 	@$(VENV)/bin/python -m bench.waiting $(ARGS)
+
+bench-pages: $(SETUP_STAMP) ## measure reading pages: time, and memory with bodies without end; prints JSON
+	@$(VENV)/bin/python -m bench.pages
 
 bench-parallel: $(SETUP_STAMP) ## measure twenty runs at once, and that none sees another's words; prints JSON
 	@$(VENV)/bin/python -m bench.parallel $(ARGS)

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from temporalio.client import Client
 
-from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
+from deer.config import ModelSettings, PageApi, SearchApi, Services, Settings, load_settings
 from deer.errors import DeerError, ServiceError, SettingsError
 from deer.models import Role
-from deer.ports import ChatModel, PrunableStore, SearchEngine
+from deer.ports import ChatModel, PageReader, PrunableStore, SearchEngine
 from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
 
 if TYPE_CHECKING:
     from temporalio.worker import Worker
 
     from deer.providers.documents import Registered
+    from deer.providers.pages import WebPages
 
 CONNECT_PATIENCE = timedelta(seconds=30)
 STICKY_TIMEOUT = timedelta(seconds=2)
@@ -204,7 +205,9 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
         await register_example(store)
         default_documents = (EXAMPLE_COLLECTION,)
     async with AsyncExitStack() as opened:
-        pages = _closed_by(opened, WebPages(settings.test_allow_hosts, PAGE_TIMEOUT))
+        max_bytes = settings.page_max_mb * 2**20
+        web = WebPages(settings.test_allow_hosts, PAGE_TIMEOUT, max_bytes, extra_ports=settings.page_ports)
+        pages = _closed_by(opened, web)
         model = _model(settings, services, opened)
         engine = open_search(settings, services, opened)
         if services.model == "openai" or engine is not None:
@@ -214,7 +217,7 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
         yield [
             *ModelActivities(model, insistent).all,
             *SearchActivities(engine, documents, insistent, default_documents=default_documents).all,
-            *PageActivities(pages, documents, insistent).all,
+            *PageActivities(_page_reader(settings, pages, opened), documents, insistent).all,
             *ReportActivities(store).all,
             *RunActivities().all,
         ]
@@ -297,6 +300,21 @@ def open_search(settings: Settings, services: Services, opened: AsyncExitStack) 
         max_content_chars=options.max_content_length_per_page,
     )
     return WebSearch(engines, rules) if engines else None
+
+
+def _page_reader(settings: Settings, pages: "WebPages", opened: AsyncExitStack) -> PageReader:
+    """The readers that are set, in their order; `pages` reads from here."""
+    if settings.page_reader == (PageApi.DIRECT,):
+        return pages
+    from deer.providers.jina import JinaReader
+    from deer.providers.network import OpenWeb
+    from deer.providers.page_fallback import FallbackReader
+
+    key = settings.jina_api_key.get_secret_value() if settings.jina_api_key else None
+    guard = _closed_by(opened, OpenWeb(settings.test_allow_hosts, PAGE_TIMEOUT, extra_ports=settings.page_ports))
+    max_bytes = settings.page_max_mb * 2**20
+    jina = _closed_by(opened, JinaReader(key, settings.jina_base_url, guard, PAGE_TIMEOUT, max_bytes))
+    return FallbackReader([pages if api is PageApi.DIRECT else jina for api in settings.page_reader], pages)
 
 
 def _closed_by(opened: AsyncExitStack, provider: C) -> C:

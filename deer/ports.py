@@ -14,6 +14,7 @@ from deer.models import (
     Model,
     OutputSchema,
     Page,
+    PagePart,
     Role,
     StoredText,
     TextRef,
@@ -103,13 +104,20 @@ class DocumentSearch(Protocol):
 
 
 class PageReader(Protocol):
-    """Reads the text of a page."""
+    """Reads pages as text, and finds what matters in a text that is too long to be shown whole."""
 
     async def read(self, url: str) -> Page:
         """The readable text of an http(s) page.
 
         Raises ServiceError: AddressRefused before any connection to an inside address, Unreadable for what is no
         evidence (error pages, empty shells, unknown types), Unavailable where a later try may help.
+        """
+        ...
+
+    async def find_parts(self, text: str, title: str, wanted: str, max_chars: int) -> Sequence[PagePart]:
+        """The parts of a long text that bear on the words of `wanted`, in reading order.
+
+        Together they are at most `max_chars` long. Raises ServiceError (Unreadable) where finding them takes too long.
         """
         ...
 

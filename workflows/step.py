@@ -304,6 +304,7 @@ class Step(OpenStep):
             ReadRequest(
                 run_id=self._request.run_id,
                 url=asked.url,
+                wanted=f"{self._request.brief.step.title}\n{self._request.brief.step.description}",
                 allowed_domains=request.allowed_domains,
                 denied_domains=request.denied_domains,
             ),
@@ -314,7 +315,7 @@ class Step(OpenStep):
         self._usage += Usage(pages=int(reply.was_paid))
         page = self._sources.add(reply.source)
         text = () if reply.source.text is None else (reply.source.text,)
-        return ToolReply(call_id=asked.id, page=page.model_copy(update={"texts": text}))
+        return ToolReply(call_id=asked.id, page=page.model_copy(update={"texts": text}), view=reply.view)
 
     def _what_there_is(self, why: str) -> StepOutcome:
         """The step was told to end: what its searches brought, put together without a model, or nothing."""

@@ -148,6 +148,13 @@ RoleModels = Mapping[Role, Annotated[tuple[RoleModel, ...], BeforeValidator(_lis
 """One or several models for a role, in order of fallback."""
 
 
+class PageApi(StrEnum):
+    """The ways to read pages: from here, or through Jina Reader."""
+
+    DIRECT = "direct"
+    JINA = "jina"
+
+
 AWS_VARIABLES = frozenset(
     {
         "AWS_ACCESS_KEY_ID",

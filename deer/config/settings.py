@@ -15,6 +15,7 @@ from deer.config.endpoints import (
     HttpAddress,
     ModelSettings,
     ModelTier,
+    PageApi,
     Price,
     RoleModels,
     TemporalSettings,
@@ -94,6 +95,21 @@ class Settings(BaseSettings):
     serper_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     serper_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
     searx_host: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    page_reader: Annotated[
+        tuple[PageApi, ...],
+        BeforeValidator(_separated),
+        Field(min_length=1, description=f"one or several, in order of fallback, of: {_names(PageApi)}"),
+    ] = (PageApi.DIRECT,)
+    jina_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
+    jina_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    page_max_mb: Annotated[WholeNumber, Field(ge=1, le=50, description="a whole number of MB from 1 to 50")] = 10
+    """How large a PDF or Word document may be."""
+    page_ports: Annotated[
+        frozenset[Annotated[WholeNumber, Field(ge=1, le=65_535)]],
+        BeforeValidator(_separated),
+        Field(description="port numbers from 1 to 65535, separated by commas"),
+    ] = frozenset()
+    """Ports that pages may be read on, besides 80 and 443."""
     mcp_servers: Annotated[
         None,
         Field(description="empty: MCP servers are not supported by this version"),

@@ -62,6 +62,7 @@ from deer.models.chat import (
     ToolSpec,
 )
 from deer.models.evidence import (
+    SHOWN_PAGE_CHARS,
     SUMMARY_CHARS,
     Check,
     CheckedClaim,
@@ -70,6 +71,8 @@ from deer.models.evidence import (
     FoundSource,
     Hit,
     Page,
+    PagePart,
+    PageView,
     Source,
 )
 from deer.models.plan import (
@@ -135,6 +138,7 @@ __all__ = [
     "PREVIEW_CHARS",
     "RESEARCH_PHASE",
     "RUN_ID_PATTERN",
+    "SHOWN_PAGE_CHARS",
     "SUMMARY_CHARS",
     "AgentNote",
     "AnyBrief",
@@ -177,6 +181,8 @@ __all__ = [
     "ModelResult",
     "OutputSchema",
     "Page",
+    "PagePart",
+    "PageView",
     "Phase",
     "Plan",
     "PlanChange",

@@ -16,7 +16,7 @@ from deer.models.briefs import (
     StepBrief,
 )
 from deer.models.budget import Lease
-from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, Source
+from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, PageView, Source
 from deer.models.plan import PlanDraft, PlanRules, StepStatus
 from deer.models.request import ResearchRequest
 from deer.models.run import RunStatus, Usage
@@ -123,7 +123,8 @@ class ToolCall(Model):
 class ToolReply(Model):
     """What a tool call brought, to be shown to the model under the call's id.
 
-    Exactly one of `hits` (a search; may be an empty tuple), `page` and `error` is set.
+    Exactly one of `hits` (a search; may be an empty tuple), `page` and `error` is set. `view` says what of a page is
+    shown.
     `is_repeat`: the step had made the same call before; this is what came of it then.
     """
 
@@ -131,6 +132,7 @@ class ToolReply(Model):
     is_repeat: bool = False
     hits: tuple[Source, ...] | None = None
     page: Source | None = None
+    view: PageView = PageView()
     error: str | None = None
 
 
@@ -199,10 +201,11 @@ class SearchReply(Model):
 
 
 class ReadRequest(Model):
-    """Input of `read_page`."""
+    """Input of `read_page`. `wanted`: what the step looks for, which decides on what is shown of a long page."""
 
     run_id: str
     url: Address
+    wanted: str = ""
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
 
@@ -212,6 +215,7 @@ class ReadReply(Model):
 
     source: FoundSource
     was_paid: bool
+    view: PageView = PageView()
 
 
 class CancelRunRequest(Model):

@@ -239,6 +239,12 @@ class TestRefusals:
         message = refusal(tmp_path, DEER_TEST_ALLOW_HOSTS="127.0.0.1", DEER_ENV="production")
         assert "DEER_TEST_ALLOW_HOSTS" in message
 
+    def test_ports_of_pages(self, tmp_path: Path) -> None:
+        """Ports are numbers; what is none is refused with what is allowed."""
+        assert load_settings({"DEER_PAGE_PORTS": "8080, 8443"}, tmp_path).page_ports == {8080, 8443}
+        assert "port numbers from 1 to 65535" in refusal(tmp_path, DEER_PAGE_PORTS="8080, http")
+        assert "port numbers from 1 to 65535" in refusal(tmp_path, DEER_PAGE_PORTS="0")
+
     def test_mcp_servers_are_not_supported(self, tmp_path: Path) -> None:
         """MCP servers are refused rather than ignored; an empty list of them is none."""
         assert "not supported by this version" in refusal(tmp_path, MCP_SERVERS='{"files": {"command": "x"}}')
