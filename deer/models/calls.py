@@ -173,7 +173,10 @@ class TurnReply(ModelResult):
 
 
 class SearchRequest(Model):
-    """Input of `search_web`. `documents`: names of collections to search beside the engines."""
+    """Input of `search_web`. `documents`: names of collections to search beside the engines.
+
+    `locale`: the language of notices, and of engines that have one for each.
+    """
 
     run_id: str
     query: Address
@@ -184,6 +187,7 @@ class SearchRequest(Model):
     documents: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
+    locale: str = ""
 
 
 class SearchReply(Model):
@@ -228,9 +232,10 @@ class CheckClaimsRequest(Model):
 
 
 class CheckClaimsReply(Model):
-    """Result of `check_claims`, in the order given."""
+    """Result of `check_claims`, in the order given. `doubts`: what there is to mend of each claim, "" for nothing."""
 
     claims: tuple[CheckedClaim, ...]
+    doubts: tuple[str, ...]
 
 
 class JoinRequest(Model):
