@@ -106,7 +106,7 @@ class ListeningRun(OpenRun):
         return flow.status_of(self._state)
 
     @workflow.query(description="What happened after a cursor; the empty one asks from the beginning")
-    def progress(self, since: str = "") -> ProgressPage:
+    def progress(self, since: Any = "") -> ProgressPage:
         """Live progress of the run; the steps at work answer for themselves."""
         return flow.progress_since(self._state, since, tuple(child.id for child in self._children.values()))
 
@@ -154,7 +154,7 @@ class ListeningRun(OpenRun):
         self._show()
 
     def _refuse_signal(self, name: str, error: DeerError) -> None:
-        self._notice("message_refused", kind=name, reason=error)
+        self._state.refuse_message(workflow.now(), name, error)
 
     def _take_update(self, act: Callable[[], str]) -> str:
         try:

@@ -213,7 +213,7 @@ class OpenRun:
         request = SaveRunRequest(
             status=status,
             texts=flow.references_of(self._state),
-            state=self._state.model_dump_json(exclude={"entries"}),
+            state=self._state.model_dump_json(exclude={"progress"}),
         )
         try:
             await call(ReportActivities.save_run, request, policies.STORE, "save the run", _no_hold)

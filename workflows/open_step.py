@@ -10,7 +10,7 @@ from temporalio.workflow import ActivityConfig
 with workflow.unsafe.imports_passed_through():
     from deer.errors import FailureKind, InvalidInput, ServiceError
     from deer.evidence import SourceRegister
-    from deer.flow import MAX_ENTRY_CHARS, Allowance
+    from deer.flow import Allowance, ProgressLog
     from deer.messages import Command, StepReport, parse_command, refuse_more
     from deer.models import (
         CheckedClaim,
@@ -18,7 +18,6 @@ with workflow.unsafe.imports_passed_through():
         Kind,
         Lease,
         Phase,
-        ProgressEntry,
         ProgressPage,
         StepOutcome,
         StepRequest,
@@ -43,7 +42,7 @@ class OpenStep:
         self._usage = Usage()
         self._allowance = Allowance(request.lease)
         self._notices: list[str] = []
-        self._entries: list[ProgressEntry] = []
+        self._progress = ProgressLog()
         self._holds: dict[int, ServiceError] = {}
         """Calls that wait for a person, by number."""
         self._holds_named = 0
@@ -145,8 +144,7 @@ class OpenStep:
         self._notices.append(word(notice, brief.locale, title=brief.step.title, **values))
 
     def _record(self, text: str) -> None:
-        entry = ProgressEntry(at=workflow.now(), text=text[:MAX_ENTRY_CHARS], step_id=self._request.brief.step.id)
-        self._entries.append(entry)
+        self._progress.add(workflow.now(), text, self._request.brief.step.id)
 
     def _outcome(
         self,
@@ -193,11 +191,10 @@ class OpenStep:
         return command.stops
 
     @workflow.query(description="What the step has done after a cursor")
-    def progress(self, since: str = "") -> ProgressPage:
+    def progress(self, since: Any = "") -> ProgressPage:
         """Live progress of this step; the empty cursor asks from the beginning."""
-        seen = min(int(since), len(self._entries)) if since.isdigit() else 0
         resting = Phase.PAUSED if self._paused else Phase.RESEARCHING
         phase = resting if self._held is None else Phase.NEEDS_ATTENTION
         return ProgressPage(
-            cursor=str(len(self._entries)), phase=phase, reason=self._held, entries=tuple(self._entries[seen:])
+            cursor=self._progress.cursor, phase=phase, reason=self._held, entries=self._progress.since(since)
         )

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from deer.flow.budget import lacking_for, lacking_for_research, why_spent
 from deer.flow.plans import ENDED, ready_steps
-from deer.flow.state import MAX_ENTRY_CHARS, RunState, StepProgress
+from deer.flow.progress import MAX_ENTRY_CHARS
+from deer.flow.state import RunState, StepProgress
 from deer.models import CheckedClaim, Phase, PlanDraft, ReplanAfter, Step, StepOutcome, StepStatus
 from deer.wording import word
 
