@@ -33,7 +33,7 @@ research: export DEER_QUESTION = $(value QUESTION)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup research question test faults chaos check fmt bench-main bench-history bench-waiting \
-	bench-parallel lock FORCE
+	bench-parallel bench-quotes lock FORCE
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -78,6 +78,9 @@ bench-waiting: $(SETUP_STAMP) ## measure a thousand runs that wait for approval;
 
 bench-parallel: $(SETUP_STAMP) ## measure twenty runs at once, and that none sees another's words; prints JSON
 	@$(VENV)/bin/python -m bench.parallel $(ARGS)
+
+bench-quotes: $(SETUP_STAMP) ## measure the check of a thousand quotes; prints JSON
+	@$(VENV)/bin/python -m bench.quotes
 
 lock: $(SETUP_STAMP) ## write the lock files again (ARGS=--upgrade takes newer versions)
 	$(UV) $(COMPILE) $(ARGS) --output-file $(CORE_LOCK)

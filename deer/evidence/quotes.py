@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from deer.models import Check
 
@@ -39,3 +40,33 @@ def folded(text: str) -> str:
     """A text without what does not count in a quote: case, kinds of quotes and dashes, runs of white space."""
     plain = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY).casefold()
     return " ".join(plain.split()).strip("\"' ")
+
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_MAX_SEARCHED_CHARS = 400_000
+_LEAST_SHARED = 0.6
+"""Of the words of a quote: what shares fewer is another sentence."""
+
+
+def nearest_wording(quote: str, texts: Iterable[str]) -> str | None:
+    """The words of a text that come nearest to a quote, as they stand there; None when nothing comes near.
+
+    Near is what shares most words with it in as many words, in whatever order.
+    """
+    wanted = Counter(_WORD.findall(folded(quote)))
+    length = wanted.total()
+    best_share, best = max(1.0, length * _LEAST_SHARED), None
+    for text in texts:
+        words = list(_WORD.finditer(text, 0, _MAX_SEARCHED_CHARS))
+        missing, share = wanted.copy(), 0
+        forms = {word: folded(word) for word in {found.group() for found in words}}
+        plain = [forms[word.group()] for word in words]
+        for at, word in enumerate(plain):
+            share += missing[word] > 0
+            missing[word] -= 1
+            if at >= length:
+                missing[plain[at - length]] += 1
+                share -= missing[plain[at - length]] > 0
+            if share > best_share or (share == best_share and best is None):
+                best_share, best = share, text[words[max(0, at - length + 1)].start() : words[at].end()]
+    return None if best is None else " ".join(best.split())

@@ -228,9 +228,10 @@ class CheckClaimsRequest(Model):
 
 
 class CheckClaimsReply(Model):
-    """Result of `check_claims`, in the order given."""
+    """Result of `check_claims`, in the order given. `doubts`: what there is to mend of each claim, "" for nothing."""
 
     claims: tuple[CheckedClaim, ...]
+    doubts: tuple[str, ...]
 
 
 class JoinRequest(Model):
