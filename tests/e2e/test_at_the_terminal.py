@@ -104,10 +104,7 @@ def test_from_question_to_report_in_several_commands(program: Program, scripted:
 def test_question_and_plan_are_answered_at_the_terminal(
     program: Program, scripted: ScriptedServices, tmp_path: Path
 ) -> None:
-    """At a terminal a question back is answered in a line, and the plan seen as a table, edited as YAML, and accepted.
-
-    The answer is in every later role's question, and the report follows.
-    """
+    """A question back is answered in a line, for all later roles; the plan, a table, is edited as YAML and accepted."""
     scripted.scripts["coordinator"] = [
         call_tool("ask_clarification", question="For which climate?", options=["cold", "mild"]),
         call_tool("handoff_to_planner", research_topic="heat pumps", locale="en-US"),

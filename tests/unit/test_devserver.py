@@ -96,10 +96,7 @@ def free_port() -> int:
 
 
 async def test_second_client_uses_the_same_server_and_the_last_one_stops_it(data_dir: Path) -> None:
-    """A server is reused while it runs and outlives all clients but the last; a newcomer waits for its end.
-
-    Two servers never share one database, which stays.
-    """
+    """A server outlives all clients but the last, its database all of them; who comes as it ends waits for that."""
     first = await hold_server(data_dir)
     second = await hold_server(data_dir)
     assert first.address == second.address
