@@ -18,8 +18,9 @@ COMPILE := pip compile pyproject.toml --quiet --universal --generate-hashes --no
 # Loaded once after installing, so that what programs import is compiled: where PYTHONDONTWRITEBYTECODE is set, as in
 # many containers, each start would compile it all again and take several times as long.
 LOADED := worker, deer.cli.app, deer.cli.research, deer.cli.runs, deer.cli.serving, deer.devserver, temporalio.worker, \
-	workflows.research, activities.runs, deer.providers.openai_model, deer.providers.tavily, deer.providers.pages, \
-	deer.providers.extraction, deer.providers.documents, deer.providers.extractive
+	workflows.research, activities.runs, deer.providers.openai_model, deer.providers.engines.fallback, \
+	deer.providers.engines.tavily, deer.providers.pages, deer.providers.extraction, deer.providers.documents, \
+	deer.providers.extractive
 # What cannot be loaded is told by the program that needs it.
 COMPILE_LOADED = PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -c "import $(LOADED)" 2>/dev/null || true; \
 	$(VENV)/bin/python -m compileall -q activities deer workflows starter.py worker.py 2>/dev/null || true

@@ -36,7 +36,6 @@ CACHED_WORKFLOWS = 200
 EAGER_ACTIVITIES = 8
 """Activities that one workflow task may start here without a detour over the server; a turn rarely has more calls."""
 
-SEARCH_TIMEOUT = timedelta(seconds=60)
 PAGE_TIMEOUT = timedelta(seconds=30)
 
 
@@ -49,8 +48,9 @@ _LOADED_AHEAD = (
     "activities.runs",
     "activities.search",
     "deer.providers.documents",
+    "deer.providers.engines.fallback",
+    "deer.providers.engines.service",
     "deer.providers.pages",
-    "deer.providers.tavily",
 )
 _LOADED_FOR_MODEL = {
     "extractive": ("deer.providers.extractive",),
@@ -206,7 +206,7 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
     async with AsyncExitStack() as opened:
         pages = _closed_by(opened, WebPages(settings.test_allow_hosts, PAGE_TIMEOUT))
         model = _model(settings, services, opened)
-        engine = _engine(settings, services, opened)
+        engine = open_search(settings, services, opened)
         if services.model == "openai" or engine is not None:
             # Beside the first calls, which are the coordinator's: pages come later.
             warming = asyncio.create_task(pages.warm())
@@ -269,14 +269,34 @@ def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack)
     return FittedModel(_closed_by(opened, endpoint), limit, chosen.answer_tokens)
 
 
-def _engine(settings: Settings, services: Services, opened: AsyncExitStack) -> SearchEngine | None:
-    if SearchApi.TAVILY not in services.search:
-        return None
-    from deer.providers.tavily import TavilySearch
+def open_search(settings: Settings, services: Services, opened: AsyncExitStack) -> SearchEngine | None:
+    """The engines of the settings as one, None for none; connections close with `opened`. Raises SettingsError."""
+    from deer.providers.engines.fallback import ALONE_TIMEOUT, SHARED_TIMEOUT, WebSearch
+    from deer.providers.engines.opening import open_engine
+    from deer.providers.engines.results import SearchRules
 
-    # A search of one's own in Tavily's place may want no key; the client insists on one.
-    key = settings.tavily_api_key.get_secret_value() if settings.tavily_api_key else "none"
-    return _closed_by(opened, TavilySearch(key, settings.tavily_base_url, SEARCH_TIMEOUT))
+    names = [name for name in services.search if name is not SearchApi.DOCUMENTS]
+    timeout = ALONE_TIMEOUT if len(names) == 1 else SHARED_TIMEOUT
+    options = settings.search_engine
+    engines = [
+        (
+            name,
+            _closed_by(
+                opened,
+                open_engine(name, *settings.search_access(name), timeout, raw_content=options.include_raw_content),
+            ),
+        )
+        for name in names
+    ]
+    rules = SearchRules(
+        allowed_domains=options.include_domains,
+        denied_domains=options.exclude_domains,
+        time_range=options.time_range or "",
+        depth=options.search_depth or "",
+        min_score=options.min_score_threshold,
+        max_content_chars=options.max_content_length_per_page,
+    )
+    return WebSearch(engines, rules) if engines else None
 
 
 def _closed_by(opened: AsyncExitStack, provider: C) -> C:

@@ -60,7 +60,10 @@ class ChatModel(Protocol):
 
 
 class SearchQuery(Model):
-    """One search. `topic` is `general` or `news`, `depth` `basic` or `advanced`."""
+    """One search. `topic` is `general` or `news`, `depth` `basic` or `advanced`.
+
+    `time_range`: `day`, `week`, `month` or `year`, empty for any age. `locale`: of the run, empty when unknown.
+    """
 
     text: str
     max_results: int
@@ -68,13 +71,22 @@ class SearchQuery(Model):
     depth: str = "advanced"
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
+    time_range: str = ""
+    locale: str = ""
+
+
+class SearchResults(Model):
+    """What a search brought, best first; without hits there is nothing to find. `notices` are for the reader."""
+
+    hits: tuple[Hit, ...]
+    notices: tuple[str, ...] = ()
 
 
 class SearchEngine(Protocol):
     """Finds addresses for words."""
 
-    async def search(self, query: SearchQuery) -> Sequence[Hit]:
-        """Hits, best first, at most `max_results`; empty when there are none. Raises ServiceError."""
+    async def search(self, query: SearchQuery) -> SearchResults:
+        """What there is, which may be more or other than was asked for. Raises ServiceError."""
         ...
 
 

@@ -114,7 +114,7 @@ TABLE = (
     Row(
         ("deer.cli", "deer.web", "starter"),
         (*PURE, "deer.cli", "deer.web", "deer.pruning", "deer.temporal", "deer.devserver", "deer.config", "workflows"),
-        third_parties_except=("openai", "tavily", "trafilatura", "httpx"),
+        third_parties_except=("openai", "tavily", "ddgs", "trafilatura", "httpx", "httpx2"),
         only_inside_functions=("worker",),
     ),
     Row(("worker",), FIRST_PARTY[:-2], third_parties_except=()),
@@ -133,9 +133,9 @@ def _row_of(module: Module) -> Row | None:
         ("deer.flow.state", "deer.parsing.parse_plan", False),
         ("deer.flow.state", "time.monotonic", True),
         ("deer.parsing", "temporalio.workflow", True),
-        ("deer.providers.tavily", "httpx", False),
-        ("deer.providers.tavily", "temporalio.activity", True),
-        ("deer.providers.tavily", "deer.config.Settings", True),
+        ("deer.providers.engines.tavily", "httpx", False),
+        ("deer.providers.engines.tavily", "temporalio.activity", True),
+        ("deer.providers.engines.tavily", "deer.config.Settings", True),
         ("activities.llm", "openai", True),
         ("activities.llm", "activities.search.SearchActivities", True),
         ("workflows.research", "temporalio.client.Client", True),
@@ -329,7 +329,7 @@ def test_the_top_level_is_the_one_of_the_layout() -> None:
 
 IO_LIBRARIES = _words(
     """
-    openai httpx httpx2 httpcore tavily trafilatura requests urllib3 aiohttp lxml sqlite3 yaml pydantic_settings
+    openai httpx httpx2 httpcore tavily ddgs trafilatura requests urllib3 aiohttp lxml sqlite3 yaml pydantic_settings
     typer rich click starlette uvicorn fastapi jinja2 worker starter deer.providers deer.config deer.cli
     """
 )

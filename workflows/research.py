@@ -142,6 +142,7 @@ class Research(ReportingRun):
             documents=request.documents,
             allowed_domains=request.allowed_domains,
             denied_domains=request.denied_domains,
+            locale=self._state.locale,
         )
         try:
             reply = await self._call(

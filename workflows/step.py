@@ -281,13 +281,14 @@ class Step(OpenStep):
                 documents=request.documents,
                 allowed_domains=request.allowed_domains,
                 denied_domains=request.denied_domains,
+                locale=self._request.brief.locale,
             ),
             policies.SEARCH,
             f"search: {asked.query}",
             Kind.SEARCHES,
         )
         self._usage += Usage(searches=int(reply.was_paid))
-        self._notices.extend(reply.notices)
+        self._notices += [text for text in reply.notices if text not in self._notices]
         room = MAX_SOURCES - len(self._sources.sources)
         if room < len(reply.sources):
             self._tell("sources_spent", count=MAX_SOURCES)

@@ -1,7 +1,8 @@
 """Settings: where they are written, what they may be, and what follows from them."""
 
-from deer.config.endpoints import ModelSettings, ModelTier, SearchApi, TemporalSettings
+from deer.config.endpoints import ModelSettings, ModelTier, TemporalSettings
 from deer.config.loading import load_settings
+from deer.config.searches import SearchApi, SearchOptions
 from deer.config.settings import Deployment, Services, Settings
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "ModelSettings",
     "ModelTier",
     "SearchApi",
+    "SearchOptions",
     "Services",
     "Settings",
     "TemporalSettings",

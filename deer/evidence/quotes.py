@@ -44,6 +44,8 @@ def folded(text: str) -> str:
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _MAX_SEARCHED_CHARS = 400_000
+_AROUND = 3
+"""Words told on either side: where a quote begins and ends, its writer knows better."""
 _LEAST_SHARED = 0.6
 """Of the words of a quote: what shares fewer is another sentence."""
 
@@ -68,5 +70,6 @@ def nearest_wording(quote: str, texts: Iterable[str]) -> str | None:
                 missing[plain[at - length]] += 1
                 share -= missing[plain[at - length]] > 0
             if share > best_share or (share == best_share and best is None):
-                best_share, best = share, text[words[max(0, at - length + 1)].start() : words[at].end()]
+                first, last = max(0, at - length + 1 - _AROUND), min(len(words) - 1, at + _AROUND)
+                best_share, best = share, text[words[first].start() : words[last].end()]
     return None if best is None else " ".join(best.split())

@@ -173,7 +173,10 @@ class TurnReply(ModelResult):
 
 
 class SearchRequest(Model):
-    """Input of `search_web`. `documents`: names of collections to search beside the engines."""
+    """Input of `search_web`. `documents`: names of collections to search beside the engines.
+
+    `locale`: the language of notices, and of engines that have one for each.
+    """
 
     run_id: str
     query: Address
@@ -184,6 +187,7 @@ class SearchRequest(Model):
     documents: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
+    locale: str = ""
 
 
 class SearchReply(Model):

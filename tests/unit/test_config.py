@@ -149,7 +149,7 @@ class TestRefusals:
             ("MAX_PLAN_STEPS", "0", "a whole number from 1 to 30"),
             ("MAX_PLAN_STEPS", "31", "a whole number from 1 to 30"),
             ("MAX_PLAN_STEPS", "many", "a whole number from 1 to 30"),
-            ("SEARCH_API", "duckduckgo", "tavily, documents"),
+            ("SEARCH_API", "bing", "tavily, brave, serper, searxng, duckduckgo, wikipedia, arxiv, documents"),
             ("DEER_ENV", "prod", "development, production"),
             ("DEER_REQUIRE", "firefox", "chromium, temporal"),
             ("DEER_STORE", "gs://bucket/x", "a directory that workers and starter share, or s3://bucket/prefix"),

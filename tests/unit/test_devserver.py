@@ -96,7 +96,7 @@ def free_port() -> int:
 
 
 async def test_second_client_uses_the_same_server_and_the_last_one_stops_it(data_dir: Path) -> None:
-    """A server outlives all clients but the last, its database all of them; who comes as it ends waits for that."""
+    """A server is reused until its last client stops it; a newcomer waits for its end: two never share a database."""
     first = await hold_server(data_dir)
     second = await hold_server(data_dir)
     assert first.address == second.address

@@ -52,7 +52,7 @@ def test_the_nearest_words_are_those_of_the_text() -> None:
     ]
     assert (
         nearest_wording("the heat pumps COP dropped to 2.1 at -15 °C", texts)
-        == "The heat pump’s COP fell to 2.1 at −15"
+        == "Intro. The heat pump’s COP fell to 2.1 at −15 °C in winter"
     )
     assert nearest_wording("能效比冬季下降到2.1", texts) == "能效比在冬季下降到2.1"
     assert nearest_wording("something else was measured altogether", texts) is None
