@@ -1,9 +1,10 @@
 # The worker, or with another command the starter. Secrets come from the environment, never from the image.
 
 FROM python:3.11-slim-bookworm AS environment
-COPY requirements.lock /tmp/
+# The core and what a store in S3 needs.
+COPY requirements/s3.lock /tmp/
 RUN python -m venv /opt/venv \
-    && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r /tmp/requirements.lock
+    && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --require-hashes -r /tmp/s3.lock
 
 FROM python:3.11-slim-bookworm
 RUN useradd --system --uid 10001 --create-home deer \

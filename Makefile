@@ -18,8 +18,9 @@ COMPILE := pip compile pyproject.toml --quiet --universal --generate-hashes --no
 # Loaded once after installing, so that what programs import is compiled: where PYTHONDONTWRITEBYTECODE is set, as in
 # many containers, each start would compile it all again and take several times as long.
 LOADED := worker, deer.cli.app, deer.cli.research, deer.cli.runs, deer.cli.serving, deer.devserver, temporalio.worker, \
-	workflows.research, activities.runs, deer.providers.openai_model, deer.providers.tavily, deer.providers.pages, \
-	deer.providers.extraction, deer.providers.documents, deer.providers.extractive
+	workflows.research, activities.runs, deer.providers.openai_model, deer.providers.engines.fallback, \
+	deer.providers.engines.tavily, deer.providers.pages, deer.providers.extraction.__main__, \
+	deer.providers.relevance, deer.providers.extractive
 # What cannot be loaded is told by the program that needs it.
 COMPILE_LOADED = PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -c "import $(LOADED)" 2>/dev/null || true; \
 	$(VENV)/bin/python -m compileall -q activities deer workflows starter.py worker.py 2>/dev/null || true
@@ -33,7 +34,7 @@ research: export DEER_QUESTION = $(value QUESTION)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup research question test faults chaos check fmt bench-main bench-history bench-waiting \
-	bench-parallel lock FORCE
+	bench-pages bench-parallel bench-quotes lock FORCE
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -76,8 +77,14 @@ bench-history: $(SETUP_STAMP) ## measure the histories of long steps and large r
 bench-waiting: $(SETUP_STAMP) ## measure a thousand runs that wait for approval; prints JSON
 	@$(VENV)/bin/python -m bench.waiting $(ARGS)
 
+bench-pages: $(SETUP_STAMP) ## measure reading pages: time, and memory with bodies without end; prints JSON
+	@$(VENV)/bin/python -m bench.pages
+
 bench-parallel: $(SETUP_STAMP) ## measure twenty runs at once, and that none sees another's words; prints JSON
 	@$(VENV)/bin/python -m bench.parallel $(ARGS)
+
+bench-quotes: $(SETUP_STAMP) ## measure the check of a thousand quotes; prints JSON
+	@$(VENV)/bin/python -m bench.quotes
 
 lock: $(SETUP_STAMP) ## write the lock files again (ARGS=--upgrade takes newer versions)
 	$(UV) $(COMPILE) $(ARGS) --output-file $(CORE_LOCK)

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from temporalio.client import Client
 
-from deer.config import ModelSettings, SearchApi, Services, Settings, load_settings
+from deer.config import ModelSettings, PageApi, SearchApi, Services, Settings, load_settings
 from deer.errors import DeerError, ServiceError, SettingsError
 from deer.models import Role
-from deer.ports import ChatModel, PrunableStore, SearchEngine
+from deer.ports import ChatModel, PageReader, PrunableStore, SearchEngine
 from deer.temporal import RESEARCH_QUEUE, connect, register_search_attribute
 
 if TYPE_CHECKING:
     from temporalio.worker import Worker
 
     from deer.providers.documents import Registered
+    from deer.providers.pages import WebPages
 
 CONNECT_PATIENCE = timedelta(seconds=30)
 STICKY_TIMEOUT = timedelta(seconds=2)
@@ -36,7 +37,6 @@ CACHED_WORKFLOWS = 200
 EAGER_ACTIVITIES = 8
 """Activities that one workflow task may start here without a detour over the server; a turn rarely has more calls."""
 
-SEARCH_TIMEOUT = timedelta(seconds=60)
 PAGE_TIMEOUT = timedelta(seconds=30)
 
 
@@ -49,8 +49,9 @@ _LOADED_AHEAD = (
     "activities.runs",
     "activities.search",
     "deer.providers.documents",
+    "deer.providers.engines.fallback",
+    "deer.providers.engines.service",
     "deer.providers.pages",
-    "deer.providers.tavily",
 )
 _LOADED_FOR_MODEL = {
     "extractive": ("deer.providers.extractive",),
@@ -204,9 +205,11 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
         await register_example(store)
         default_documents = (EXAMPLE_COLLECTION,)
     async with AsyncExitStack() as opened:
-        pages = _closed_by(opened, WebPages(settings.test_allow_hosts, PAGE_TIMEOUT))
+        max_bytes = settings.page_max_mb * 2**20
+        web = WebPages(settings.test_allow_hosts, PAGE_TIMEOUT, max_bytes, extra_ports=settings.page_ports)
+        pages = _closed_by(opened, web)
         model = _model(settings, services, opened)
-        engine = _engine(settings, services, opened)
+        engine = open_search(settings, services, opened)
         if services.model == "openai" or engine is not None:
             # Beside the first calls, which are the coordinator's: pages come later.
             warming = asyncio.create_task(pages.warm())
@@ -214,7 +217,7 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
         yield [
             *ModelActivities(model, insistent).all,
             *SearchActivities(engine, documents, insistent, default_documents=default_documents).all,
-            *PageActivities(pages, documents, insistent).all,
+            *PageActivities(_page_reader(settings, pages, opened), documents, insistent).all,
             *ReportActivities(store).all,
             *RunActivities().all,
         ]
@@ -269,14 +272,49 @@ def _endpoint(settings: Settings, chosen: ModelSettings, opened: AsyncExitStack)
     return FittedModel(_closed_by(opened, endpoint), limit, chosen.answer_tokens)
 
 
-def _engine(settings: Settings, services: Services, opened: AsyncExitStack) -> SearchEngine | None:
-    if SearchApi.TAVILY not in services.search:
-        return None
-    from deer.providers.tavily import TavilySearch
+def open_search(settings: Settings, services: Services, opened: AsyncExitStack) -> SearchEngine | None:
+    """The engines of the settings as one, None for none; connections close with `opened`. Raises SettingsError."""
+    from deer.providers.engines.fallback import ALONE_TIMEOUT, SHARED_TIMEOUT, WebSearch
+    from deer.providers.engines.opening import open_engine
+    from deer.providers.engines.results import SearchRules
 
-    # A search of one's own in Tavily's place may want no key; the client insists on one.
-    key = settings.tavily_api_key.get_secret_value() if settings.tavily_api_key else "none"
-    return _closed_by(opened, TavilySearch(key, settings.tavily_base_url, SEARCH_TIMEOUT))
+    names = [name for name in services.search if name is not SearchApi.DOCUMENTS]
+    timeout = ALONE_TIMEOUT if len(names) == 1 else SHARED_TIMEOUT
+    options = settings.search_engine
+    engines = [
+        (
+            name,
+            _closed_by(
+                opened,
+                open_engine(name, *settings.search_access(name), timeout, raw_content=options.include_raw_content),
+            ),
+        )
+        for name in names
+    ]
+    rules = SearchRules(
+        allowed_domains=options.include_domains,
+        denied_domains=options.exclude_domains,
+        time_range=options.time_range or "",
+        depth=options.search_depth or "",
+        min_score=options.min_score_threshold,
+        max_content_chars=options.max_content_length_per_page,
+    )
+    return WebSearch(engines, rules) if engines else None
+
+
+def _page_reader(settings: Settings, pages: "WebPages", opened: AsyncExitStack) -> PageReader:
+    """The readers that are set, in their order; `pages` reads from here."""
+    if settings.page_reader == (PageApi.DIRECT,):
+        return pages
+    from deer.providers.jina import JinaReader
+    from deer.providers.network import OpenWeb
+    from deer.providers.page_fallback import FallbackReader
+
+    key = settings.jina_api_key.get_secret_value() if settings.jina_api_key else None
+    guard = _closed_by(opened, OpenWeb(settings.test_allow_hosts, PAGE_TIMEOUT, extra_ports=settings.page_ports))
+    max_bytes = settings.page_max_mb * 2**20
+    jina = _closed_by(opened, JinaReader(key, settings.jina_base_url, guard, PAGE_TIMEOUT, max_bytes))
+    return FallbackReader([pages if api is PageApi.DIRECT else jina for api in settings.page_reader], pages)
 
 
 def _closed_by(opened: AsyncExitStack, provider: C) -> C:

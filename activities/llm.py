@@ -39,6 +39,7 @@ from deer.models import (
     TurnRequest,
     Verdict,
     full,
+    without_credentials,
 )
 from deer.ports import ChatModel, ChatRequest, TextStore, offload, resolve, store_text
 from deer.prompts import agent_note, closing_message, output_for, render, tool_message, tools_for
@@ -105,7 +106,7 @@ class ModelActivities:
                 brief = await resolve(self._store, request.brief)
                 asked = ChatRequest(role=request.brief.role, brief=brief, messages=messages, tools=tools)
                 reply = await self._unkept.get(_call_of(request), lambda: self._complete(asked))
-                calls = _with_ids(reply.calls if tools else (), request.turn)
+                calls = _keepable(reply.calls if tools else (), request.turn)
                 offered = frozenset(tool.name for tool in tools)
                 submitted = next((call for call in calls if call.name == ToolName.SUBMIT_FINDING), None)
                 with self._unkept.unless_kept(_call_of(request), reply):
@@ -211,7 +212,13 @@ class ModelActivities:
         except InvalidInput as error:
             refused = ToolCall(id=submitted.id, name=submitted.name, error=str(error))
             others = (parsing.parse_tool_call(call, offered) for call in calls if call.id != submitted.id)
-            return TurnReply(transcript=transcript, calls=(refused, *others), usage=reply.usage, notices=reply.notices)
+            return TurnReply(
+                transcript=transcript,
+                calls=(refused, *others),
+                refused=hashlib.sha256(" ".join(submitted.arguments.split()).encode("utf-8", "replace")).hexdigest(),
+                usage=reply.usage,
+                notices=reply.notices,
+            )
         kept = finding.model_copy(update={"summary": await offload(self._store, str(finding.summary))})
         return TurnReply(
             transcript=transcript,
@@ -306,14 +313,16 @@ def _revision(written: dict[str, Any], reply: ChatReply, request: JudgeRequest) 
     return Verdict(reason=reason, draft=draft, usage=reply.usage, notices=reply.notices)
 
 
-def _with_ids(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, ...]:
-    """Tool calls whose ids are there and differ: replies are matched to calls by id."""
+def _keepable(calls: tuple[RawToolCall, ...], turn: int) -> tuple[RawToolCall, ...]:
+    """Tool calls as they are kept: their ids are there and differ, as replies are matched by id; addresses are bare."""
     seen: set[str] = set()
     named = []
     for at, call in enumerate(calls):
         if not call.id or call.id in seen:
             call = call.model_copy(update={"id": f"call_{turn}_{at}"})
         seen.add(call.id)
+        if call.name in (ToolName.WEB_SEARCH, ToolName.READ_PAGE):
+            call = call.model_copy(update={"arguments": without_credentials(call.arguments)})
         named.append(call)
     return tuple(named)
 

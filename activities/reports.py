@@ -10,13 +10,11 @@ from temporalio import activity
 from activities.failures import translated
 from activities.heartbeats import beating
 from deer.errors import FailureKind, ServiceError
-from deer.evidence import by_any_id, check_quote, folded, renumber
+from deer.evidence import ClaimChecker, renumber
 from deer.flow import RunState, recalled_from
 from deer.models import (
     CheckClaimsReply,
     CheckClaimsRequest,
-    CheckedClaim,
-    Claim,
     EarlierReport,
     FinishedReport,
     FinishReportRequest,
@@ -116,16 +114,9 @@ def _as_context(report: str, cited: int, locale: str) -> str:
 
 
 def _checked(request: CheckClaimsRequest) -> CheckClaimsReply:
-    ids = {known: source.id for known, source in by_any_id(request.sources).items()}
-    texts = {source.id: [folded(full(text)) for text in source.seen] for source in request.sources}
-    return CheckClaimsReply(
-        claims=tuple(_checked_claim(claim, ids.get(claim.source_id, ""), texts) for claim in request.claims)
-    )
-
-
-def _checked_claim(claim: Claim, source_id: str, texts: dict[str, list[str]]) -> CheckedClaim:
-    check = check_quote(claim.quote, texts.get(source_id, []))
-    return CheckedClaim(text=claim.text, source_id=source_id, quote=claim.quote, check=check)
+    checker = ClaimChecker(request.sources)
+    checked = [checker.check(claim) for claim in request.claims]
+    return CheckClaimsReply(claims=tuple(claim for claim, _ in checked), doubts=tuple(doubt for _, doubt in checked))
 
 
 def _joined(request: JoinRequest) -> str:

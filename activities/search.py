@@ -13,6 +13,7 @@ from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
 from deer.models import MAX_TITLE_CHARS, SUMMARY_CHARS, FoundSource, Hit, SearchReply, SearchRequest
 from deer.ports import ANSWERS, DocumentSearch, SearchEngine, SearchQuery, TextStore, store_text
+from deer.wording import word
 
 MAX_ADDRESS_CHARS = 2_000
 """A longer address is no page that a reader would open, and would fill the history with every mention."""
@@ -59,6 +60,7 @@ class SearchActivities:
             depth=request.depth,
             allowed_domains=request.allowed_domains,
             denied_domains=request.denied_domains,
+            locale=request.locale,
         )
         hits: list[Hit] = []
         notices: list[str] = []
@@ -67,11 +69,15 @@ class SearchActivities:
             hits.extend(await self._documents.search(collections, query))
         if self._engine is not None and request.web:
             try:
-                hits.extend(await self._engine.search(query))
+                found = await self._engine.search(query)
             except ServiceError as error:
-                if not hits:
+                may_pass = error.retryable and activity.info().attempt == 1
+                if may_pass or not hits:
                     raise
-                notices.append(f"web search failed, documents only: {error}")
+                notices.append(word("documents_only", request.locale, reason=error))
+            else:
+                hits.extend(found.hits)
+                notices.extend(found.notices)
         elif not collections:
             raise ServiceError("no search is set up for this run", FailureKind.REJECTED)
         return SearchReply(sources=await self._found(hits), was_paid=True, notices=tuple(notices))
@@ -93,5 +99,7 @@ class SearchActivities:
 
 
 def _entry_name(request: SearchRequest) -> str:
-    key = hashlib.sha256(request.model_dump_json(exclude={"run_id"}).encode()).hexdigest()
+    """Where the answer to a request is kept; letter case and white space make no other query."""
+    same = request.model_copy(update={"query": " ".join(request.query.casefold().split())})
+    key = hashlib.sha256(same.model_dump_json(exclude={"run_id"}).encode()).hexdigest()
     return f"{ANSWERS}{request.run_id}/searches/{key}"

@@ -76,17 +76,24 @@ class Command(StrEnum):
     RESUME = "resume"
     WIND_DOWN = "wind_down"
 
+    @property
+    def stops(self) -> bool:
+        """Whether nothing new begins in a step that has heard it."""
+        return self in (Command.PAUSE, Command.WIND_DOWN)
+
 
 class StepReport(Model):
     """What a step tells its parent: why it is held, or, with `held` None, that it goes on. `number` counts up.
 
     `usage`: what it has spent so far, calls in flight counted; None says nothing of it. `wants`: the kinds of which its
     lease is spent, each with the total that it knows. `can_be_saved`: nothing that is held is the store itself.
+    `heard`: the command by which it begins nothing new, which the parent waits to know of.
     """
 
     step_id: str
     held: str | None
     can_be_saved: bool = True
+    heard: Command | None = None
     number: int = 0
     usage: Usage | None = None
     wants: dict[Kind, float] = Field(default_factory=dict)

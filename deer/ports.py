@@ -14,6 +14,7 @@ from deer.models import (
     Model,
     OutputSchema,
     Page,
+    PagePart,
     Role,
     StoredText,
     TextRef,
@@ -60,7 +61,10 @@ class ChatModel(Protocol):
 
 
 class SearchQuery(Model):
-    """One search. `topic` is `general` or `news`, `depth` `basic` or `advanced`."""
+    """One search. `topic` is `general` or `news`, `depth` `basic` or `advanced`.
+
+    `time_range`: `day`, `week`, `month` or `year`, empty for any age. `locale`: of the run, empty when unknown.
+    """
 
     text: str
     max_results: int
@@ -68,13 +72,22 @@ class SearchQuery(Model):
     depth: str = "advanced"
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
+    time_range: str = ""
+    locale: str = ""
+
+
+class SearchResults(Model):
+    """What a search brought, best first; without hits there is nothing to find. `notices` are for the reader."""
+
+    hits: tuple[Hit, ...]
+    notices: tuple[str, ...] = ()
 
 
 class SearchEngine(Protocol):
     """Finds addresses for words."""
 
-    async def search(self, query: SearchQuery) -> Sequence[Hit]:
-        """Hits, best first, at most `max_results`; empty when there are none. Raises ServiceError."""
+    async def search(self, query: SearchQuery) -> SearchResults:
+        """What there is, which may be more or other than was asked for. Raises ServiceError."""
         ...
 
 
@@ -91,13 +104,20 @@ class DocumentSearch(Protocol):
 
 
 class PageReader(Protocol):
-    """Reads the text of a page."""
+    """Reads pages as text, and finds what matters in a text that is too long to be shown whole."""
 
     async def read(self, url: str) -> Page:
         """The readable text of an http(s) page.
 
         Raises ServiceError: AddressRefused before any connection to an inside address, Unreadable for what is no
         evidence (error pages, empty shells, unknown types), Unavailable where a later try may help.
+        """
+        ...
+
+    async def find_parts(self, text: str, title: str, wanted: str, max_chars: int) -> Sequence[PagePart]:
+        """The parts of a long text that bear on the words of `wanted`, in reading order.
+
+        Together they are at most `max_chars` long. Raises ServiceError (Unreadable) where finding them takes too long.
         """
         ...
 

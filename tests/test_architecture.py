@@ -127,7 +127,7 @@ TABLE = (
             "deer.config",
             "workflows",
         ),
-        third_parties_except=("openai", "tavily", "trafilatura", "httpx"),
+        third_parties_except=("openai", "tavily", "ddgs", "trafilatura", "httpx", "httpx2"),
         only_inside_functions=("worker",),
     ),
     Row(("worker",), FIRST_PARTY[:-2], third_parties_except=()),
@@ -146,9 +146,9 @@ def _row_of(module: Module) -> Row | None:
         ("deer.flow.state", "deer.parsing.parse_plan", False),
         ("deer.flow.state", "time.monotonic", True),
         ("deer.parsing", "temporalio.workflow", True),
-        ("deer.providers.tavily", "httpx", False),
-        ("deer.providers.tavily", "temporalio.activity", True),
-        ("deer.providers.tavily", "deer.config.Settings", True),
+        ("deer.providers.engines.tavily", "httpx", False),
+        ("deer.providers.engines.tavily", "temporalio.activity", True),
+        ("deer.providers.engines.tavily", "deer.config.Settings", True),
         ("activities.llm", "openai", True),
         ("activities.llm", "activities.search.SearchActivities", True),
         ("workflows.research", "temporalio.client.Client", True),
@@ -171,7 +171,7 @@ def test_imports_keep_to_the_table(module: Module) -> None:
     """Every module stands in the import table and imports only what its row allows."""
     row = _row_of(module)
     assert row, f"{module.name} has no place in the layout"
-    broken = [f"{module.at(i.line)} imports {i.name}" for i in module.imports() if row.forbids(i)]
+    broken = [f"{module.at(i.line)} imports {i.name}" for i in module.imports if row.forbids(i)]
     assert not broken, "\n".join(broken)
 
 
@@ -180,7 +180,7 @@ def test_pure_modules_import_each_other_downwards() -> None:
     below: dict[str, set[str]] = {name: set() for name in PURE}
     for module in product_modules():
         for name in (name for name in PURE if module.is_in(name)):
-            below[name] |= {other for other in PURE if other != name for i in module.imports() if i.is_in(other)}
+            below[name] |= {other for other in PURE if other != name for i in module.imports if i.is_in(other)}
     circles = [name for name in PURE if name in _reachable(below, name)]
     assert not circles, f"these reach themselves: {circles}"
 
@@ -245,7 +245,7 @@ def test_files_and_functions_stay_short() -> None:
     for module in (*product_modules(), *modules_of_tests()):
         if len(module.lines) > 400:
             found.append(f"{module.at(1)} has {len(module.lines)} lines")
-        for function in module.functions():
+        for function in module.functions:
             length = (function.end_lineno or function.lineno) - function.lineno + 1
             if length > 60:
                 found.append(f"{module.at(function.lineno)} {function.name} has {length} lines")
@@ -267,7 +267,7 @@ def test_every_test_says_what_it_holds() -> None:
         f"{module.at(function.lineno)} {function.name}"
         for module in modules_of_tests()
         if module.path.stem.startswith("test_")
-        for function in module.functions()
+        for function in module.functions
         if function.name.startswith("test_")
         and (not (said := ast.get_docstring(function)) or "\n\n" in said or not said.endswith("."))
     ]
@@ -342,7 +342,7 @@ def test_the_top_level_is_the_one_of_the_layout() -> None:
 
 IO_LIBRARIES = _words(
     """
-    openai httpx httpx2 httpcore tavily trafilatura requests urllib3 aiohttp lxml sqlite3 yaml pydantic_settings
+    openai httpx httpx2 httpcore tavily ddgs trafilatura requests urllib3 aiohttp lxml sqlite3 yaml pydantic_settings
     typer rich click starlette uvicorn fastapi jinja2 worker starter deer.providers deer.config deer.cli
     """
 )

@@ -86,6 +86,7 @@ class ListeningRun(OpenRun):
         try:
             messages.refuse_more("report", more)
             said = messages.parse_step_report(value)
+            self._heard |= {(said.step_id, said.heard)} if said.heard else set()
             flow.check_step_report(self._state, said)
             if said.held is not None and said.can_be_saved:
                 await self._save_as(Phase.NEEDS_ATTENTION, said.held)
@@ -105,7 +106,7 @@ class ListeningRun(OpenRun):
         return flow.status_of(self._state)
 
     @workflow.query(description="What happened after a cursor; the empty one asks from the beginning")
-    def progress(self, since: str = "") -> ProgressPage:
+    def progress(self, since: Any = "") -> ProgressPage:
         """Live progress of the run; the steps at work answer for themselves."""
         return flow.progress_since(self._state, since, tuple(child.id for child in self._children.values()))
 
@@ -133,7 +134,7 @@ class ListeningRun(OpenRun):
         for step_id in orders.cancel:
             if (child := self._children.get(step_id)) is not None:
                 child.cancel()
-        await self._tell_all(orders.tell)
+        await self._tell_and_be_heard(orders.tell)
         if control.action is messages.ControlAction.PAUSE and self._state.paused:
             await self._save_as(self._state.phase, self._state.reason)
         return orders.done
@@ -153,7 +154,7 @@ class ListeningRun(OpenRun):
         self._show()
 
     def _refuse_signal(self, name: str, error: DeerError) -> None:
-        self._notice("message_refused", kind=name, reason=error)
+        self._state.refuse_message(workflow.now(), name, error)
 
     def _take_update(self, act: Callable[[], str]) -> str:
         try:

@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
         ResearchRequest,
         RunOutcome,
         SaveRunRequest,
+        StepStatus,
     )
     from deer.parsing import first_error
     from deer.wording import word
@@ -62,8 +63,12 @@ class OpenRun:
             self._bad_request = first_error(error)
         self._state = begun or flow.RunState.begin(run_id, self._request)
         self._children: dict[str, ChildWorkflowHandle[Step, Any]] = {}
+        self._heard: set[tuple[str, messages.Command]] = set()
+        """Which steps have said that they begin nothing new, and by which command."""
         self._shown_phase: Phase | None = None
         self._saving = asyncio.Lock()
+        self._round_saved = 0
+        self._saved_meanwhile: asyncio.Task[None] | None = None
 
     # Calls
 
@@ -159,7 +164,7 @@ class OpenRun:
     async def _renew_long_history(self) -> None:
         """Continue as new where the history is long, with the state as it is; to be called while nothing is pending."""
         if self._history_is_long():
-            await workflow.wait_condition(workflow.all_handlers_finished)
+            await workflow.wait_condition(lambda: workflow.all_handlers_finished() and not self._saving.locked())
             workflow.continue_as_new(args=[self._request, self._state])
 
     # Showing and saving
@@ -190,16 +195,30 @@ class OpenRun:
                 return  # the run ended while this save waited for its turn
             if self._state.paused and not phase.is_end:
                 phase, reason = Phase.PAUSED, reason or flow.PAUSE_REASON
-            status = flow.status_of(self._state).model_copy(update={"phase": phase, "reason": reason})
-            request = SaveRunRequest(
-                status=status,
-                texts=flow.references_of(self._state),
-                state=self._state.model_dump_json(exclude={"entries"}),
-            )
-            try:
-                await call(ReportActivities.save_run, request, policies.STORE, "save the run", _no_hold)
-            except ServiceError as error:
-                workflow.logger.warning("the record of the run was not saved: %s", error)
+            await self._save(phase, reason)
+
+    def _save_meanwhile(self) -> None:
+        """Once a round, when its first step is at work: save the record as it is, while nobody waits for that."""
+        if self._round_saved != self._state.round:
+            self._round_saved = self._state.round
+            self._saved_meanwhile = asyncio.create_task(self._save_as_it_is())
+
+    async def _save_as_it_is(self) -> None:
+        async with self._saving:
+            if not self._state.phase.is_end:
+                await self._save(self._state.phase, self._state.reason)
+
+    async def _save(self, phase: Phase, reason: str | None) -> None:
+        status = flow.status_of(self._state).model_copy(update={"phase": phase, "reason": reason})
+        request = SaveRunRequest(
+            status=status,
+            texts=flow.references_of(self._state),
+            state=self._state.model_dump_json(exclude={"progress"}),
+        )
+        try:
+            await call(ReportActivities.save_run, request, policies.STORE, "save the run", _no_hold)
+        except ServiceError as error:
+            workflow.logger.warning("the record of the run was not saved: %s", error)
 
     async def _end(self, phase: Phase, reason: str | None = None) -> RunOutcome:
         self._state.end(workflow.now(), phase, reason)
@@ -244,6 +263,24 @@ class OpenRun:
             )
         flow.tell_time(self._state, workflow.now())
         await self._tell_all(flow.end_overdue_steps(self._state))
+
+    async def _tell_and_be_heard(self, orders: Mapping[str, messages.Command | Lease]) -> None:
+        """Tell the steps at work, and wait until those that are to begin nothing new have heard it.
+
+        Before, a step could make a call without knowing that it was not to: one whose start is on its way as well.
+        """
+        stopping = {
+            (step_id, order) for step_id, order in orders.items() if isinstance(order, messages.Command) and order.stops
+        }
+        self._heard -= stopping
+        await self._tell_all(orders)
+        await workflow.wait_condition(lambda: all(self._begins_nothing(*each) for each in stopping))
+
+    def _begins_nothing(self, step_id: str, told: messages.Command) -> bool:
+        """Whether a step has heard that it is to begin nothing new, has ended, or may go on again."""
+        is_over = self._state.steps[step_id].status is not StepStatus.RUNNING
+        may_go_on = told is messages.Command.PAUSE and not self._state.paused
+        return is_over or may_go_on or (step_id, told) in self._heard
 
     async def _tell_all(self, orders: Mapping[str, messages.Command | Lease]) -> None:
         at_work = [step_id for step_id in orders if step_id in self._children]

@@ -10,7 +10,7 @@ from temporalio.workflow import ActivityConfig
 with workflow.unsafe.imports_passed_through():
     from deer.errors import FailureKind, InvalidInput, ServiceError
     from deer.evidence import SourceRegister
-    from deer.flow import MAX_ENTRY_CHARS, Allowance
+    from deer.flow import Allowance, ProgressLog
     from deer.messages import Command, StepReport, parse_command, refuse_more
     from deer.models import (
         CheckedClaim,
@@ -18,7 +18,6 @@ with workflow.unsafe.imports_passed_through():
         Kind,
         Lease,
         Phase,
-        ProgressEntry,
         ProgressPage,
         StepOutcome,
         StepRequest,
@@ -43,7 +42,7 @@ class OpenStep:
         self._usage = Usage()
         self._allowance = Allowance(request.lease)
         self._notices: list[str] = []
-        self._entries: list[ProgressEntry] = []
+        self._progress = ProgressLog()
         self._holds: dict[int, ServiceError] = {}
         """Calls that wait for a person, by number."""
         self._holds_named = 0
@@ -126,13 +125,14 @@ class OpenStep:
         """What the step waits for a person to mend."""
         return "; ".join(dict.fromkeys(map(str, self._holds.values()))) or None
 
-    async def _report(self) -> None:
+    async def _report(self, heard: Command | None = None) -> None:
         parent = workflow.get_external_workflow_handle(self._request.run_id)
         self._reports += 1
         report = StepReport(
             step_id=self._request.brief.step.id,
             held=self._held,
             can_be_saved=all(failure.kind is not FailureKind.STORE_UNWRITABLE for failure in self._holds.values()),
+            heard=heard,
             number=self._reports,
             usage=self._allowance.spent(self._usage),
             wants=self._allowance.wants,
@@ -144,8 +144,7 @@ class OpenStep:
         self._notices.append(word(notice, brief.locale, title=brief.step.title, **values))
 
     def _record(self, text: str) -> None:
-        entry = ProgressEntry(at=workflow.now(), text=text[:MAX_ENTRY_CHARS], step_id=self._request.brief.step.id)
-        self._entries.append(entry)
+        self._progress.add(workflow.now(), text, self._request.brief.step.id)
 
     def _outcome(
         self,
@@ -168,18 +167,20 @@ class OpenStep:
     # Messages
 
     @workflow.signal(description="A command of the run, such as retry")
-    def command(self, value: Any = None, *more: Any) -> None:
+    async def command(self, value: Any = None, *more: Any) -> None:
         """Take a command of the parent; a malformed one changes nothing."""
         try:
             refuse_more("command", more)
-            self._obey(parse_command(value))
+            given = parse_command(value)
+            if self._obey(given):
+                await self._report(heard=None if isinstance(given, Lease) else given)
         except InvalidInput as error:
             workflow.logger.warning("ignored a command: %s", error)
 
-    def _obey(self, command: Command | Lease) -> None:
+    def _obey(self, command: Command | Lease) -> bool:
+        """Do as told; whether the run waits to hear of it."""
         if isinstance(command, Lease):
-            self._allowance.take(command)
-            return
+            return self._allowance.take(command)
         if command is Command.RETRY:
             self._holds.clear()
         elif command is Command.WIND_DOWN:
@@ -187,13 +188,13 @@ class OpenStep:
         else:
             self._paused = command is Command.PAUSE
         self._record(f"told to {command.replace('_', ' ')}")
+        return command.stops
 
     @workflow.query(description="What the step has done after a cursor")
-    def progress(self, since: str = "") -> ProgressPage:
+    def progress(self, since: Any = "") -> ProgressPage:
         """Live progress of this step; the empty cursor asks from the beginning."""
-        seen = min(int(since), len(self._entries)) if since.isdigit() else 0
         resting = Phase.PAUSED if self._paused else Phase.RESEARCHING
         phase = resting if self._held is None else Phase.NEEDS_ATTENTION
         return ProgressPage(
-            cursor=str(len(self._entries)), phase=phase, reason=self._held, entries=tuple(self._entries[seen:])
+            cursor=self._progress.cursor, phase=phase, reason=self._held, entries=self._progress.since(since)
         )

@@ -142,6 +142,7 @@ class Research(ReportingRun):
             documents=request.documents,
             allowed_domains=request.allowed_domains,
             denied_domains=request.denied_domains,
+            locale=self._state.locale,
         )
         try:
             reply = await self._call(
@@ -304,6 +305,7 @@ class Research(ReportingRun):
             )
             self._children[step.id] = child
             await self._catch_up(step.id, lease)
+            self._save_meanwhile()
             outcome = await child
         except ChildWorkflowError as error:
             if workflow.cancellation_reason() is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
@@ -17,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from deer.models import (
         AgentNote,
         Check,
+        CheckClaimsReply,
         CheckClaimsRequest,
         CheckedClaim,
         Claim,
@@ -52,6 +54,18 @@ MAX_SOURCES_TOLD = 10
 """Sources named in the finding of a step that was told to end: more would be a list nobody reads."""
 
 
+class _HandedIn(NamedTuple):
+    """A finding with its claims as they were checked."""
+
+    finding: Finding
+    claims: tuple[CheckedClaim, ...]
+
+    @property
+    def verified(self) -> int:
+        """How many of its claims are borne by their quotes."""
+        return sum(claim.check is Check.VERIFIED for claim in self.claims)
+
+
 @workflow.defn(name="Step")
 class Step(OpenStep):
     """An agent with its own context: it searches and reads, and ends with a finding or a reason why there is none."""
@@ -64,16 +78,24 @@ class Step(OpenStep):
         self._turn = 0
         self._searched = False
         self._known: dict[tuple[object, ...], ToolReply] = {}
+        self._refused: set[str] = set()
+        self._handed_in: _HandedIn | None = None
 
     @workflow.run
     async def run(self, request: StepRequest) -> StepOutcome:
         """Work until there is a finding, the turns are spent, or a call fails for good."""
+        outcome = await self._end()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return outcome
+
+    async def _end(self) -> StepOutcome:
         try:
             return await self._work()
         except WoundDown as ending:
-            return self._what_there_is(str(ending))
+            return self._what_there_is(str(ending)) if self._handed_in is None else self._done(self._handed_in)
         except ServiceError as error:
-            return self._outcome(StepStatus.FAILED, reason=str(error))
+            failed = self._outcome(StepStatus.FAILED, reason=str(error))
+            return failed if self._handed_in is None else self._done(self._handed_in)
         except (asyncio.CancelledError, FailureError) as error:
             if not is_cancelled_exception(error):
                 raise
@@ -89,6 +111,9 @@ class Step(OpenStep):
                 replies = await self._carry_out(reply.calls[:MAX_CALLS_PER_TURN])
                 replies += [_not_made(asked) for asked in reply.calls[MAX_CALLS_PER_TURN:]]
                 rounds += 1
+                if reply.refused is not None and reply.refused in self._refused:
+                    return await self._do_without_tools(replies)
+                self._refused |= {reply.refused} if reply.refused else set()
                 if rounds >= self._request.brief.max_turns:
                     return await self._sum_up(replies, "turns_spent", rounds)
                 if self._history_is_long():
@@ -97,6 +122,8 @@ class Step(OpenStep):
             elif (note := self._objection(reply)) is not None and note not in told:
                 told.add(note)
                 reply = await self._take_turn(_unanswered(reply), note=note)
+            elif reply.finding is not None and (doubts := await self._hand_in(reply.finding)):
+                reply = await self._take_turn(_sent_back(reply, doubts))
             else:
                 return await self._end_with(reply.finding)
 
@@ -142,6 +169,14 @@ class Step(OpenStep):
         reply = await self._take_turn(replies, is_last=True)
         return await self._end_with(reply.finding)
 
+    async def _do_without_tools(self, replies: Sequence[ToolReply]) -> StepOutcome:
+        """A finding was refused and handed in again as it was: one call for it in words, else what there is."""
+        self._tell("refused_again")
+        reply = await self._take_turn(replies, note=AgentNote.REFUSED_AGAIN, is_last=True)
+        if reply.finding is None and self._sources.sources:
+            return self._what_there_is(word("no_valid_finding", self._request.brief.locale))
+        return await self._end_with(reply.finding)
+
     def _objection(self, reply: TurnReply) -> AgentNote | None:
         """Why a move that makes no call cannot stand, if it cannot."""
         if reply.finding is None:
@@ -152,31 +187,51 @@ class Step(OpenStep):
         brief = self._request.brief
         return brief.step.need_search and brief.can_search and not self._searched
 
+    async def _hand_in(self, finding: Finding) -> list[str]:
+        """Keep the first finding that is handed in, checked; what its writer, who is asked once, may mend of it.
+
+        Whatever becomes of that, there is a finding from now on.
+        """
+        if self._handed_in is not None:
+            return []
+        checked = await self._check(finding.claims)
+        self._handed_in = _HandedIn(finding, checked.claims)
+        return [f"claim {at}: {doubt}" for at, doubt in enumerate(checked.doubts, 1) if doubt]
+
     async def _end_with(self, finding: Finding | None) -> StepOutcome:
-        if finding is None:
+        """End with a finding, or with the one handed in before where more of that is verified."""
+        first = self._handed_in
+        if finding is None and first is None:
             return self._outcome(StepStatus.FAILED, reason=word("no_result", self._request.brief.locale))
         if self._has_not_searched():
             self._tell("never_searched")
-        claims = await self._check(finding.claims)
-        return self._outcome(StepStatus.DONE, finding=finding.model_copy(update={"claims": ()}), claims=claims)
+        if first is not None and (finding is None or finding is first.finding):
+            return self._done(first)
+        assert finding is not None
+        last = _HandedIn(finding, (await self._check(finding.claims)).claims)
+        return self._done(first if first is not None and first.verified > last.verified else last)
 
-    async def _check(self, claims: Sequence[Claim]) -> tuple[CheckedClaim, ...]:
+    def _done(self, handed_in: _HandedIn) -> StepOutcome:
+        finding = handed_in.finding.model_copy(update={"claims": ()})
+        return self._outcome(StepStatus.DONE, finding=finding, claims=handed_in.claims)
+
+    async def _check(self, claims: Sequence[Claim]) -> CheckClaimsReply:
         """Look up the quotes of a finding; what could not be looked up counts as unverified."""
         if not claims:
-            return ()
+            return CheckClaimsReply(claims=(), doubts=())
         known = SourceRegister(prefix="")
         known.merge(shown_source(brief) for brief in self._request.brief.background)
         known.merge(self._request.sources)
         known.merge(self._sources.all())
         request = CheckClaimsRequest(claims=tuple(claims), sources=known.named_in(claims))
         try:
-            checked = await call_locally(
+            return await call_locally(
                 ReportActivities.check_claims, request, policies.CHECK, "check the quotes", self._hold
             )
         except (ServiceError, WoundDown) as error:
             self._tell("claims_unchecked", reason=str(error) or "the step was told to end")
-            return tuple(CheckedClaim(**claim.model_dump(), check=Check.UNVERIFIED) for claim in claims)
-        return checked.claims
+            unchecked = (CheckedClaim(**claim.model_dump(), check=Check.UNVERIFIED) for claim in claims)
+            return CheckClaimsReply(claims=tuple(unchecked), doubts=())
 
     # Tool calls
 
@@ -226,13 +281,14 @@ class Step(OpenStep):
                 documents=request.documents,
                 allowed_domains=request.allowed_domains,
                 denied_domains=request.denied_domains,
+                locale=self._request.brief.locale,
             ),
             policies.SEARCH,
             f"search: {asked.query}",
             Kind.SEARCHES,
         )
         self._usage += Usage(searches=int(reply.was_paid))
-        self._notices.extend(reply.notices)
+        self._notices += [text for text in reply.notices if text not in self._notices]
         room = MAX_SOURCES - len(self._sources.sources)
         if room < len(reply.sources):
             self._tell("sources_spent", count=MAX_SOURCES)
@@ -248,6 +304,7 @@ class Step(OpenStep):
             ReadRequest(
                 run_id=self._request.run_id,
                 url=asked.url,
+                wanted=f"{self._request.brief.step.title}\n{self._request.brief.step.description}",
                 allowed_domains=request.allowed_domains,
                 denied_domains=request.denied_domains,
             ),
@@ -258,7 +315,7 @@ class Step(OpenStep):
         self._usage += Usage(pages=int(reply.was_paid))
         page = self._sources.add(reply.source)
         text = () if reply.source.text is None else (reply.source.text,)
-        return ToolReply(call_id=asked.id, page=page.model_copy(update={"texts": text}))
+        return ToolReply(call_id=asked.id, page=page.model_copy(update={"texts": text}), view=reply.view)
 
     def _what_there_is(self, why: str) -> StepOutcome:
         """The step was told to end: what its searches brought, put together without a model, or nothing."""
@@ -279,3 +336,11 @@ def _not_made(asked: ToolCall) -> ToolReply:
 def _unanswered(reply: TurnReply) -> tuple[ToolReply, ...]:
     """Every tool call wants a reply, also those of a turn that handed in a finding which cannot stand."""
     return tuple(ToolReply(call_id=call_id, error="not taken: see the next message") for call_id in reply.unanswered)
+
+
+def _sent_back(reply: TurnReply, doubts: Sequence[str]) -> tuple[ToolReply, ...]:
+    error = (
+        "not taken yet: call submit_finding once more with the whole finding, mended where you can and without the "
+        f"claims that no source bears; copy quotes letter by letter. {'; '.join(doubts)}"
+    )
+    return tuple(ToolReply(call_id=call_id, error=error) for call_id in reply.unanswered)

@@ -21,12 +21,24 @@ _OPTION_OF_FIELD = {
     "allowed_domains": "--allow-domain",
     "denied_domains": "--deny-domain",
 }
+_MAX_READ_CHARS = 1_000_000
+"""Of standard input: far above any question, and far below what fills a memory."""
+_LIMIT_RULES = {
+    Kind.TOKENS: "a whole number from 1 to 10,000,000,000",
+    Kind.USD: "an amount above 0, at most 1,000,000",
+    Kind.MINUTES: "a number above 0, at most 525,600",
+    Kind.SEARCHES: "a whole number from 0 to 1,000,000",
+    Kind.PAGES: "a whole number from 0 to 1,000,000",
+}
 _UNIT_OF_LETTER = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def read_question(words: str, standard_input: TextIO) -> str:
     """The question as typed; `-` reads standard input. Raises InvalidInput when it is empty or too long."""
-    question = (standard_input.read() if words == "-" else words).strip()
+    try:
+        question = (standard_input.read(_MAX_READ_CHARS) if words == "-" else words).strip()
+    except UnicodeDecodeError as error:
+        raise InvalidInput("what comes on standard input is no text", "QUESTION") from error
     if not question:
         raise InvalidInput('the question is empty; ask as in: research "What is durable execution?"', "QUESTION")
     if len(question) > MAX_QUESTION_CHARS:
@@ -70,6 +82,12 @@ def limits_in(options: Mapping[Kind, object]) -> dict[str, object]:
     return {name: None if str(value).strip().lower() == "none" else value for name, value in given.items()}
 
 
+def bad_limit(option: str, kind: Kind, value: object) -> InvalidInput:
+    """That a limit is not allowed, with what is."""
+    shown = str(value).strip()[:80] or "nothing"
+    return InvalidInput(f"{shown} is not allowed: give {_LIMIT_RULES[kind]}, or none for no limit", option)
+
+
 def parse_duration(text: str, option: str) -> timedelta:
     """A time such as `90s`, `30m`, `24h`, `2d` or `1h30m`. Raises InvalidInput naming the option."""
     written = text.strip().lower()
@@ -110,7 +128,8 @@ def _naming_the_option(error: ValidationError) -> InvalidInput:
     field = str(complaint["loc"][0]) if complaint["loc"] else ""
     option, rule = option_of(field), complaint["msg"].removeprefix("Value error, ")
     if field == "budget":
-        option = f"--budget-{complaint['loc'][-1]}"
+        kind = Kind(str(complaint["loc"][-1]))
+        return bad_limit(f"--budget-{kind}", kind, complaint["input"])
     if field == "question":
         return InvalidInput(rule, option)
     if field == "report_style":

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from deer.cli.asking import limits_in
+from deer.cli.asking import bad_limit, limits_in
 from deer.cli.deciding import send
 from deer.cli.exits import ExitCode
 from deer.cli.plan_files import read_step_file
@@ -35,8 +35,8 @@ async def change_budget(run_id: str, options: Mapping[Kind, str | None], *, deta
         budget = Budget.model_validate(limits)
     except ValidationError as error:
         complaint = error.errors(include_url=False, include_context=False)[0]
-        option = f"--{complaint['loc'][0]}"
-        raise InvalidInput(f"{str(complaint['input'])[:80]} is not allowed: {complaint['msg']}", option) from None
+        kind = Kind(str(complaint["loc"][0]))
+        raise bad_limit(f"--{kind}", kind, complaint["input"]) from None
     message = {"action": ControlAction.BUDGET.value, "budget": budget.model_dump(mode="json", exclude_unset=True)}
     return await send(run_id, "control", message, detach=detach, as_json=as_json)
 

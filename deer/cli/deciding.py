@@ -103,6 +103,8 @@ async def _refuse_finished(run: RunHandle, session: Session) -> None:
         record = await read_record(session.store, run.id)
         if record is None:
             raise no_such_run(run.id) from None
+        if not record.phase.is_end:
+            raise Refused(f"Temporal does not know run {run.id} any more; show tells what was saved of it") from None
         phase = record.phase
     if phase is not None:
         raise Refused(f"run {run.id} has already finished ({phase.value})")

@@ -66,12 +66,13 @@ async def _record_ids(store: TextStore) -> list[str]:
 
 
 async def _from_record(store: TextStore, run_id: str) -> ListedRun | None:
-    """A run that Temporal no longer keeps; an open run always stands in Temporal's list."""
+    """A run that Temporal no longer keeps, as it was when it was saved last."""
     record = await read_record(store, run_id)
-    if record is None or not record.phase.is_end:
+    if record is None:
         return None
     moments = [handoff.at for handoff in record.handoffs]
-    return ListedRun(run_id, record.phase, record.question, min(moments, default=None), max(moments, default=None))
+    closed_at = max(moments, default=None) if record.phase.is_end else None
+    return ListedRun(run_id, record.phase, record.question, min(moments, default=None), closed_at)
 
 
 def _urgency(run: ListedRun) -> tuple[int, float]:

@@ -93,7 +93,7 @@ ReportStyleName = Annotated[
     typer.Option(
         "--report-style",
         metavar="STYLE",
-        help="standard, academic, popular_science, news, or plain (findings joined without a model).",
+        help="neutral, academic, popular_science, news, social_media, strategic_investment, or plain (no model).",
         show_default=False,
     ),
 ]

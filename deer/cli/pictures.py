@@ -5,14 +5,14 @@ from datetime import datetime
 from urllib.parse import quote
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from deer.cli.durations import age
 from deer.cli.exits import CALL, one_line
 from deer.cli.listing import ListedRun
-from deer.models import HandOff, Kind, Phase, PlanStatus, ProgressEntry, RunStatus, RunUsage, Spent, StepStatus
+from deer.models import HandOff, Kind, Phase, PlanStatus, ProgressEntry, RunStatus, RunUsage, Spent, StepStatus, Usage
 from deer.wording import in_usd
 
 _LOOK_OF_STEP = {
@@ -29,6 +29,7 @@ _ID_CHARS = 64
 _FINDING_CHARS = 300
 _DIGITS = {Kind.USD: 4, Kind.MINUTES: 1}
 """After the point, of what is not counted in whole numbers."""
+_ANY_WIDTH = 1_000
 
 
 def plan_table(plan: PlanStatus, *, with_status: bool) -> Table:
@@ -69,7 +70,7 @@ def run_page(status: RunStatus, now: datetime, ui_address: str | None = None) ->
     if status.budget:
         parts.append(Text(f"Budget: {budget_line(status.budget)}"))
     if status.usage.model_calls:
-        parts.append(spending_table(status.usage))
+        parts.append(SpendingTable(status.usage))
     parts.extend(Text(f"Notice: {_readable(notice)}", "yellow") for notice in status.notices)
     if status.handoffs:
         parts.extend(_handoff_lines(status.handoffs[-_LATEST_HANDOFFS:]))
@@ -147,21 +148,64 @@ def temporal_page(ui_address: str, run_id: str) -> str:
     return f"{ui_address}/namespaces/default/workflows/{quote(run_id, safe='')}"
 
 
-def spending_table(usage: RunUsage) -> Table:
-    """What each role spent, one a row; `≈` stands before tokens of which some are estimated."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("Role", no_wrap=True)
-    for heading in ("Calls", "Tokens in", "Tokens out", "Searches", "Pages", "USD"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("Model", overflow="fold")
-    for role, spent in usage.roles.items():
-        about = "≈ " if spent.estimated_calls else ""
-        tokens = [f"{about}{spent.input_tokens:,}", f"{about}{spent.output_tokens:,}"]
-        has_price = spent.unpriced_calls < spent.model_calls
-        counts = [str(spent.model_calls), *tokens, str(spent.searches), str(spent.pages)]
-        cells = [role.value, *counts, in_usd(spent.cost_usd) if has_price else "-", one_line(", ".join(spent.models))]
-        table.add_row(*map(Text, cells))
-    return table
+class SpendingTable:
+    """What each role spent: a row each where that fits into the width, else a sentence each. No word is broken.
+
+    `≈` stands before tokens of which some are estimated, a dash where no call had a price.
+    """
+
+    def __init__(self, usage: RunUsage) -> None:
+        self._usage = usage
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for has_models in (True, False):
+            table = self._table(has_models=has_models)
+            if console.measure(table, options=options.update(max_width=_ANY_WIDTH)).minimum <= options.max_width:
+                yield table
+                if not has_models and (models := self._models()):
+                    yield Text(f"Models: {models}")
+                return
+        yield from (Text(f"{role.value}: {_spent_in_words(spent)}") for role, spent in self._usage.roles.items())
+
+    def _table(self, *, has_models: bool) -> Table:
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+        table.add_column("Role", no_wrap=True)
+        for heading in ("Calls", "Tokens\nin", "Tokens\nout", "Searches", "Pages", "USD"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        if has_models:
+            table.add_column("Model")
+        for role, spent in self._usage.roles.items():
+            counts = [str(spent.model_calls), *_tokens(spent), str(spent.searches), str(spent.pages), _cost(spent)]
+            table.add_row(*map(Text, [role.value, *counts, *([_names(spent)] if has_models else [])]))
+        return table
+
+    def _models(self) -> str:
+        return "; ".join(f"{role.value} {_names(spent)}" for role, spent in self._usage.roles.items() if spent.models)
+
+
+def _spent_in_words(spent: Usage) -> str:
+    tokens_in, tokens_out = _tokens(spent)
+    words = [f"{spent.model_calls} calls", f"{tokens_in} tokens in", f"{tokens_out} tokens out"]
+    words += [f"{spent.searches} searches", f"{spent.pages} pages"]
+    words += [f"{_cost(spent)} USD"] if _has_price(spent) else []
+    return ", ".join(words) + (f"; {_names(spent)}" if spent.models else "")
+
+
+def _tokens(spent: Usage) -> tuple[str, str]:
+    about = "≈" if spent.estimated_calls else ""
+    return f"{about}{spent.input_tokens:,}", f"{about}{spent.output_tokens:,}"
+
+
+def _cost(spent: Usage) -> str:
+    return in_usd(spent.cost_usd) if _has_price(spent) else "-"
+
+
+def _has_price(spent: Usage) -> bool:
+    return spent.unpriced_calls < spent.model_calls
+
+
+def _names(spent: Usage) -> str:
+    return one_line(", ".join(spent.models))
 
 
 def spending(usage: RunUsage) -> str:

@@ -14,6 +14,7 @@ from deer.models import Phase, RunStatus, RunUsage, TextRef
 from deer.ports import RECORDS, STATES, TextStore
 
 _CLOSING_SECONDS = 20.0
+LOST = "Temporal does not know this run any more, so it does not go on; it is shown as it was saved last."
 NO_RECORD = "The record of this run is not in the store: is DEER_STORE the directory that its worker uses?"
 
 
@@ -29,7 +30,7 @@ async def read_status(run: RunHandle, store: TextStore, *, asks_worker: bool = T
     except NotFound:
         if record is None:
             raise no_such_run(run.id) from None
-        return record
+        return record if record.phase.is_end else _as_lost(record)
     if not standing.is_open:
         return _as_closed(record, standing)
     silence = "No worker is at work on this run."
@@ -46,7 +47,7 @@ def _sentence(text: str) -> str:
 
 
 async def read_record(store: TextStore, run_id: str) -> RunStatus | None:
-    """The record that a run saved at its last stop or its end; None when there is none that can be read."""
+    """The record that a run saved last, at work, at a stop or at its end; None when there is none that can be read."""
     try:
         saved = await store.read_entry(RECORDS + run_id)
         return None if saved is None else RunStatus.model_validate_json(saved)
@@ -107,6 +108,11 @@ def _item(place: Any, part: str) -> Any:  # a part of the status as JSON
         by_id = next((item for item in place if isinstance(item, dict) and item.get("id") == part), None)
         return by_id or (place[int(part)] if part.isdecimal() and int(part) < len(place) else None)
     return None
+
+
+def _as_lost(record: RunStatus) -> RunStatus:
+    """A run that had not ended when it was saved, and that Temporal does not know."""
+    return record.model_copy(update={"notices": (*record.notices, LOST)})
 
 
 def _as_closed(record: RunStatus | None, standing: Standing) -> RunStatus:

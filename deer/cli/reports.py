@@ -20,18 +20,27 @@ def save_text(path: Path, text: str) -> Path:
 
 def save_file(path: Path, content: bytes) -> Path:
     """Write a file, whole or not at all; returns its absolute path. Raises Refused naming the file."""
-    path = path.resolve()
+    is_device = path.exists() and not path.is_file()
+    path = path.absolute() if is_device else path.resolve()  # /dev/stdout resolves to no path when it is a pipe
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
-            path.write_bytes(content)
+        if is_device:
+            _write_to_device(path, content)
         else:
+            path.parent.mkdir(parents=True, exist_ok=True)
             beside = path.with_name(f".{path.name}.{os.getpid()}")
             beside.write_bytes(content)
             beside.replace(path)
     except OSError as error:
         raise Refused(f"{path} cannot be written: {error.strerror}; name another file with --output") from error
     return path
+
+
+def _write_to_device(path: Path, content: bytes) -> None:
+    """Write to a device or a pipe, which is never replaced. A pipe that nobody reads from is an OSError, not a wait."""
+    opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    os.set_blocking(opened, True)
+    with os.fdopen(opened, "wb") as device:
+        device.write(content)
 
 
 def check_output(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the program talks to: models, search engines and the Temporal server, as settings describe them.
+"""What the program talks to: models and the Temporal server, as settings describe them.
 
 The description of a field says what is allowed; an error about the field repeats it.
 """
@@ -21,8 +21,8 @@ def _checked_address(address: str) -> str:
     return address.rstrip("/")
 
 
-def _not_a_boolean(value: object) -> object:
-    # Pydantic would take true for 1; and of our own errors it reports ValueError only.
+def not_a_boolean(value: object) -> object:
+    """The value unless it is a boolean, which pydantic would take for 0 or 1. Raises ValueError, for pydantic."""
     if isinstance(value, bool):
         raise ValueError("a boolean is no number")
     return value
@@ -31,8 +31,8 @@ def _not_a_boolean(value: object) -> object:
 HttpAddress = Annotated[str, AfterValidator(_checked_address)]
 """An http or https address without credentials; a slash at its end is taken off."""
 
-WholeNumber = Annotated[int, BeforeValidator(_not_a_boolean)]
-Price = Annotated[float, BeforeValidator(_not_a_boolean), Field(ge=0, allow_inf_nan=False)]
+WholeNumber = Annotated[int, BeforeValidator(not_a_boolean)]
+Price = Annotated[float, BeforeValidator(not_a_boolean), Field(ge=0, allow_inf_nan=False)]
 
 
 def _checked_name(name: str) -> str:
@@ -88,7 +88,7 @@ class ModelSettings(BaseModel):
     output_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None
     takes_tools: Annotated[bool, Field(description="true or false")] = True
     temperature: Annotated[
-        Annotated[float, BeforeValidator(_not_a_boolean), Field(ge=0, le=2)] | None, Field(description=TEMPERATURE_RULE)
+        Annotated[float, BeforeValidator(not_a_boolean), Field(ge=0, le=2)] | None, Field(description=TEMPERATURE_RULE)
     ] = None
     extra_body: Annotated[
         Mapping[str, Any],  # JSON of the endpoint's own making
@@ -148,11 +148,11 @@ RoleModels = Mapping[Role, Annotated[tuple[RoleModel, ...], BeforeValidator(_lis
 """One or several models for a role, in order of fallback."""
 
 
-class SearchApi(StrEnum):
-    """The search engines there are."""
+class PageApi(StrEnum):
+    """The ways to read pages: from here, or through Jina Reader."""
 
-    TAVILY = "tavily"
-    DOCUMENTS = "documents"
+    DIRECT = "direct"
+    JINA = "jina"
 
 
 AWS_VARIABLES = frozenset(

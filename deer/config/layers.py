@@ -32,6 +32,12 @@ VARIABLES: Mapping[str, str] = {
         "SEARCH_API",
         "TAVILY_API_KEY",
         "TAVILY_BASE_URL",
+        "BRAVE_SEARCH_API_KEY",
+        "BRAVE_SEARCH_BASE_URL",
+        "SERPER_API_KEY",
+        "SERPER_BASE_URL",
+        "SEARX_HOST",
+        "SEARCH_ENGINE",
         "MAX_PLAN_STEPS",
         "MCP_SERVERS",
         "DEER_BUDGET_TOKENS",
@@ -39,6 +45,11 @@ VARIABLES: Mapping[str, str] = {
         "DEER_BUDGET_MINUTES",
         "DEER_BUDGET_SEARCHES",
         "DEER_BUDGET_PAGES",
+        "PAGE_READER",
+        "JINA_API_KEY",
+        "JINA_BASE_URL",
+        "DEER_PAGE_MAX_MB",
+        "DEER_PAGE_PORTS",
         "DEER_DATA_DIR",
         "DEER_STORE",
         "DEER_ENV",
@@ -60,7 +71,7 @@ COMPOSE_VARIABLES = frozenset({"POSTGRES_PASSWORD"})
 """What docker-compose.yml reads from the same `.env`; the program itself does not."""
 
 _PASSED_BY_MAKE = frozenset({"DEER_QUESTION"})
-_TABLES = frozenset({"BASIC_MODEL", "REASONING_MODEL", "ROLE_MODELS", "MCP_SERVERS"})
+_TABLES = frozenset({"BASIC_MODEL", "REASONING_MODEL", "ROLE_MODELS", "MCP_SERVERS", "SEARCH_ENGINE"})
 _PART_MARK = "__"
 
 Values = dict[str, Any]  # Any: whatever a file holds, checked when `Settings` is built

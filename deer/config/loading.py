@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from deer.config.endpoints import AWS_VARIABLES, MODEL_TAG, TIER_TAG, ModelSettings, TemporalSettings
 from deer.config.layers import VARIABLES, Values, merge, read_layers
+from deer.config.searches import SearchOptions
 from deer.config.settings import Settings
 from deer.errors import SettingsError
 
@@ -76,7 +77,7 @@ def _worded(errors: Iterable[ErrorDetails], places: Mapping[tuple[str, ...], str
         name = _name(path, error["loc"])
         place = next(places[path[:end]] for end in range(len(path), 0, -1) if path[:end] in places)
         if error["type"] == "extra_forbidden":
-            yield f"{name} in {place} is not a setting; allowed: {', '.join(ModelSettings.model_fields)}"
+            yield f"{name} in {place} is not a setting; allowed: {', '.join(_table(parts).model_fields)}"
         else:
             yield f"{name}{_shown(path, error['input'])} in {place} is not allowed; it must be {allowed}"
 
@@ -91,10 +92,15 @@ def _name(path: Sequence[str], loc: Sequence[int | str]) -> str:
 
 
 def _description(parts: Sequence[str]) -> str | None:
-    """What is allowed for a field of `Settings` or, where the path goes deeper, of a model's table."""
-    if len(parts) > 1 and parts[-1] in ModelSettings.model_fields:
-        return ModelSettings.model_fields[parts[-1]].description
+    """What is allowed for a field of `Settings` or, where the path goes deeper, of a table."""
+    if len(parts) > 1 and parts[-1] in _table(parts).model_fields:
+        return _table(parts).model_fields[parts[-1]].description
     return Settings.model_fields[parts[0]].description
+
+
+def _table(parts: Sequence[str]) -> type[ModelSettings] | type[SearchOptions]:
+    """The kind of table that a path leads into."""
+    return SearchOptions if parts[0] == "search_engine" else ModelSettings
 
 
 def _shown(path: Sequence[str], value: object) -> str:

@@ -15,13 +15,14 @@ from deer.config.endpoints import (
     HttpAddress,
     ModelSettings,
     ModelTier,
+    PageApi,
     Price,
     RoleModels,
-    SearchApi,
     TemporalSettings,
     WholeNumber,
     WrittenModels,
 )
+from deer.config.searches import ENGINES_RULE, WANTED_BY_ENGINE, Engines, SearchApi, SearchOptions
 from deer.errors import SettingsError
 from deer.models import Role
 
@@ -83,13 +84,32 @@ class Settings(BaseSettings):
         ),
     ] = Field(default_factory=dict)
 
-    search_api: Annotated[
-        tuple[SearchApi, ...],
-        BeforeValidator(_separated),
-        Field(description=f"one or several, in order of fallback, of: {_names(SearchApi)}"),
-    ] = ()
+    search_api: Annotated[Engines, Field(description=ENGINES_RULE)] = ()
+    search_engine: Annotated[SearchOptions, Field(description="a table of what holds for every search")] = Field(
+        default_factory=SearchOptions
+    )
     tavily_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
     tavily_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    brave_search_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
+    brave_search_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    serper_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
+    serper_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    searx_host: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    page_reader: Annotated[
+        tuple[PageApi, ...],
+        BeforeValidator(_separated),
+        Field(min_length=1, description=f"one or several, in order of fallback, of: {_names(PageApi)}"),
+    ] = (PageApi.DIRECT,)
+    jina_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
+    jina_base_url: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
+    page_max_mb: Annotated[WholeNumber, Field(ge=1, le=50, description="a whole number of MB from 1 to 50")] = 10
+    """How large a PDF or Word document may be."""
+    page_ports: Annotated[
+        frozenset[Annotated[WholeNumber, Field(ge=1, le=65_535)]],
+        BeforeValidator(_separated),
+        Field(description="port numbers from 1 to 65535, separated by commas"),
+    ] = frozenset()
+    """Ports that pages may be read on, besides 80 and 443."""
     mcp_servers: Annotated[
         None,
         Field(description="empty: MCP servers are not supported by this version"),
@@ -231,9 +251,7 @@ class Settings(BaseSettings):
 
         Raises SettingsError when a model has no endpoint or nothing to search.
         """
-        search = self.search_api or ((SearchApi.TAVILY,) if self.tavily_api_key else ())
-        if SearchApi.TAVILY in search and self.tavily_api_key is None and self.tavily_base_url is None:
-            raise SettingsError("SEARCH_API names tavily, which needs a key: set TAVILY_API_KEY")
+        search = self._engines()
         if documents and SearchApi.DOCUMENTS not in search:
             search = (*search, SearchApi.DOCUMENTS)
         if not self.models_for(Role.COORDINATOR):
@@ -244,9 +262,38 @@ class Settings(BaseSettings):
             return Services("extractive", (SearchApi.DOCUMENTS,), example_corpus=True, notices=notices)
         if not search:
             raise SettingsError(
-                "a model is set but nothing to search with: set TAVILY_API_KEY, or give a folder with --documents DIR"
+                "a model is set but nothing to search with: set TAVILY_API_KEY, or SEARCH_API=duckduckgo, "
+                "or give a folder with --documents DIR"
             )
         return Services("openai", search, example_corpus=False, notices=self._keyless_notices())
+
+    def search_access(self, engine: SearchApi) -> tuple[str | None, str | None]:
+        """Key and address of an engine, in the clear; None where it has none or its own."""
+        key, address = {
+            SearchApi.TAVILY: (self.tavily_api_key, self.tavily_base_url),
+            SearchApi.BRAVE: (self.brave_search_api_key, self.brave_search_base_url),
+            SearchApi.SERPER: (self.serper_api_key, self.serper_base_url),
+            SearchApi.SEARXNG: (None, self.searx_host),
+        }.get(engine, (None, None))
+        return key.get_secret_value() if key else None, address
+
+    def _engines(self) -> tuple[SearchApi, ...]:
+        """The engines that are named, else those that something was set for. Raises SettingsError for what lacks."""
+        named = tuple(dict.fromkeys(self.search_api or self.search_engine.engine))
+        if not named:
+            chosen_by = {
+                SearchApi.TAVILY: self.tavily_api_key,
+                SearchApi.BRAVE: self.brave_search_api_key,
+                SearchApi.SERPER: self.serper_api_key,
+                SearchApi.SEARXNG: self.searx_host,
+            }
+            return tuple(engine for engine, value in chosen_by.items() if value)
+        for engine in named:
+            variable = WANTED_BY_ENGINE.get(engine)
+            if variable and self.search_access(engine) == (None, None):
+                what = "a key" if variable.endswith("_KEY") else "an address"
+                raise SettingsError(f"SEARCH_API names {engine}, which needs {what}: set {variable}")
+        return named
 
     def _refuse_models_without_endpoint(self) -> None:
         written = {"BASIC_MODEL": self.basic_model, "REASONING_MODEL": self.reasoning_model}

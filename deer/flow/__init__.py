@@ -28,9 +28,10 @@ from deer.flow.forks import forked, recalled_from, take_earlier
 from deer.flow.holds import check_step_report, hold, take_step_report
 from deer.flow.picture import picture
 from deer.flow.plans import plan_from_draft, ready_steps
+from deer.flow.progress import ProgressLog
 from deer.flow.reviews import accept_unanswered, check_review, take_review
 from deer.flow.spending import spending_section
-from deer.flow.state import MAX_ENTRY_CHARS, PAUSE_REASON, ReviewState, RunState, StepProgress
+from deer.flow.state import PAUSE_REASON, ReviewState, RunState, StepProgress
 from deer.flow.team import (
     begin_round,
     do_without_the_rest,
@@ -51,10 +52,10 @@ from deer.flow.team import (
 from deer.flow.views import finding_briefs, outcome_of, progress_since, references_of, status_of
 
 __all__ = [
-    "MAX_ENTRY_CHARS",
     "PAUSE_REASON",
     "Allowance",
     "Orders",
+    "ProgressLog",
     "ReviewState",
     "RunState",
     "StepProgress",

@@ -24,12 +24,17 @@ class Allowance:
         """Whether money is limited."""
         return Kind.USD in self._lease.granted
 
-    def take(self, lease: Lease) -> None:
-        """Take over new totals. Whatever they answer is waited for no more."""
+    def take(self, lease: Lease) -> bool:
+        """Take over new totals. Whatever they answer is waited for no more.
+
+        Returns whether whoever gave them has to hear at once what was spent: of a kind that had no limit before.
+        """
+        new = [kind for kind in lease.granted if kind not in self._lease.granted]
         for kind, known in tuple(self.wants.items()):
             if kind in lease.denied or lease.granted.get(kind, known + 1) > known:
                 del self.wants[kind]
         self._lease = lease
+        return self.ask(new)
 
     def spent(self, usage: Usage) -> Usage:
         """What the step has spent, calls in flight counted."""

@@ -17,6 +17,9 @@ from deer.wording import word
 _RESEARCH = (Phase.PLANNING, Phase.AWAITING_REVIEW, Phase.RESEARCHING)
 """Where steps may still be begun."""
 
+_SHOWN_CHARS = 80
+"""Of an id that there is not."""
+
 
 class Orders(Model):
     """What came of a control: `done` in plain words, and what the steps at work are to be told.
@@ -37,7 +40,7 @@ def check_control(state: RunState, control: Control) -> None:
         raise InvalidInput(f"{control.action} needs the id of a step, such as s2", "step_id")
     if control.step_id is not None and control.step_id not in state.steps:
         known = ", ".join(state.steps) or "none yet"
-        raise Refused(f"there is no step {control.step_id!r}; the steps are: {known}")
+        raise Refused(f"there is no step {control.step_id[:_SHOWN_CHARS]!r}; the steps are: {known}")
     _CHECKS[control.action](state, control)
 
 

@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from deer.errors import Refused
-from deer.flow.state import MAX_ENTRY_CHARS, RunState
+from deer.flow.progress import MAX_ENTRY_CHARS
+from deer.flow.state import RunState
 from deer.messages import Answer
 from deer.models import Clarification, ClarifyingQuestion, HandOffDecision, Phase, Role
 

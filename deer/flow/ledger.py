@@ -49,7 +49,8 @@ class StepLease(BaseModel):
 
     `granted`: what is set aside for it in all. `told`: the totals that it knows; lower while it is asked to account.
     `usage`: what it had spent when it last said so, calls in flight counted. `wants`: the kinds of which it waits for
-    more. `denied`: those of which it was told why there is no more.
+    more. `denied`: those of which it was told why there is no more. `owed`: those whose limit is new, of which it has
+    not yet said what it spent before.
     """
 
     granted: dict[Kind, float] = {}
@@ -57,6 +58,7 @@ class StepLease(BaseModel):
     usage: Usage = Usage()
     wants: tuple[Kind, ...] = ()
     denied: dict[Kind, str] = {}
+    owed: tuple[Kind, ...] = ()
 
     def holds(self, kind: Kind) -> float:
         """What is not there for others, all that it spent included."""
@@ -71,6 +73,13 @@ class StepLease(BaseModel):
         """From now on the kind has no limit."""
         for known in (self.granted, self.told, self.denied):
             known.pop(kind, None)
+        self.wants = tuple(wanted for wanted in self.wants if wanted is not kind)
+        self.owed = tuple(each for each in self.owed if each is not kind)
+
+    def call_to_account(self, kind: Kind) -> None:
+        """From now on the kind has a limit, of which nothing is given before all have said what they spent."""
+        self.grant(kind, amount(self.usage, kind))
+        self.owed = (*self.owed, kind)
 
 
 class Ledger(BaseModel):
@@ -80,11 +89,15 @@ class Ledger(BaseModel):
     leases: dict[str, StepLease] = {}
 
     def left(self, kind: Kind, spent: Usage) -> float | None:
-        """What can still be given to steps; negative when more was spent than is allowed, None without a limit."""
+        """What can still be given to steps; negative when more was spent than is allowed, None without a limit.
+
+        Nothing as long as a step has not said what it spent before there was a limit.
+        """
         limit = for_research(self.budget, kind)
         if limit is None:
             return None
-        return limit - amount(spent, kind) - sum(lease.holds(kind) for lease in self.leases.values())
+        left = limit - amount(spent, kind) - sum(lease.holds(kind) for lease in self.leases.values())
+        return min(0, left) if any(kind in lease.owed for lease in self.leases.values()) else left
 
     def has_left(self, kind: Kind, spent: Usage) -> bool:
         """Whether anything can still be given."""
@@ -120,6 +133,7 @@ class Ledger(BaseModel):
         for kind, known in wants.items():
             if kind not in lease.wants and lease.told.get(kind) == known:
                 lease.wants = (*lease.wants, kind)
+                lease.owed = tuple(owed for owed in lease.owed if owed is not kind)
                 lease.granted[kind] = amount(usage, kind)
 
     def settle(self, spent: Usage, why: Callable[[Kind], str]) -> dict[str, Lease]:
@@ -151,7 +165,7 @@ class Ledger(BaseModel):
     def change(self, budget: Budget, spent: Usage) -> dict[str, Lease]:
         """Other limits from now on; what the steps at work are to be told at once.
 
-        A limit that is new reaches them as a share, one that is gone is lifted, and what was denied is given as far as
+        A limit that is new has them account at once, one that is gone is lifted, and what was denied is given as far as
         it is there now. Where a lowered limit leaves nothing, each step has to account before its next call.
         """
         earlier, self.budget = self.budget, budget
@@ -161,8 +175,9 @@ class Ledger(BaseModel):
                 limit, old_limit = budget.limit(kind), earlier.limit(kind)
                 if limit is None:
                     lease.lift(kind)
-                    lease.wants = tuple(wanted for wanted in lease.wants if wanted is not kind)
-                elif old_limit is None or (kind in lease.denied and self.has_left(kind, spent)):
+                elif old_limit is None:
+                    lease.call_to_account(kind)
+                elif kind in lease.denied and self.has_left(kind, spent):
                     lease.grant(kind, lease.holds(kind) + self._share(kind, spent, len(self.leases)))
                 elif limit < old_limit and not self.has_left(kind, spent):
                     lease.told[kind] = amount(lease.usage, kind)

@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from deer.errors import Refused
-from deer.flow.state import MAX_ENTRY_CHARS, ReviewState, RunState
+from deer.flow.progress import MAX_ENTRY_CHARS
+from deer.flow.state import ReviewState, RunState
 from deer.messages import Decision, Review
 from deer.models import Phase, PlanDraft
 from deer.parsing import parse_plan

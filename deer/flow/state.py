@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from deer.evidence import SourceRegister
 from deer.flow.ledger import Ledger
 from deer.flow.plans import plan_from_draft
+from deer.flow.progress import MAX_ENTRY_CHARS, ProgressLog
 from deer.models import (
     CheckedClaim,
     Clarification,
@@ -20,7 +21,6 @@ from deer.models import (
     Plan,
     PlanDraft,
     PlanRules,
-    ProgressEntry,
     ResearchRequest,
     Role,
     SearchReply,
@@ -33,14 +33,11 @@ from deer.models import (
 )
 from deer.wording import guessed_locale, word
 
-MAX_ENTRIES = 500
-"""Lines of live progress that a run keeps; older ones are dropped."""
-
-MAX_ENTRY_CHARS = 300
 PAUSE_REASON = "a person paused the run; resume lets it go on"
 MAX_NOTICE_CHARS = 1_000
 MAX_NOTICES = 200
-"""Whoever sends refused messages again and again must not fill the status object."""
+MAX_REFUSALS = 20
+"""Of the notices: whoever sends refused messages again and again must leave room for what else is to be told."""
 
 
 class StepProgress(BaseModel):
@@ -124,8 +121,9 @@ class RunState(BaseModel):
     """Time at work until it was last told, waits for people left out."""
     working_since: datetime | None = None
     """When the time was last told; None while the clock stands."""
-    entries: tuple[ProgressEntry, ...] = ()
-    entries_dropped: int = 0
+    progress: ProgressLog = Field(default_factory=ProgressLog)
+    refusals: int = 0
+    """How many messages were refused, each sentence counted once."""
 
     @classmethod
     def begin(cls, run_id: str, request: ResearchRequest) -> "RunState":
@@ -137,12 +135,7 @@ class RunState(BaseModel):
 
     def record(self, at: datetime, text: str, step_id: str | None = None) -> None:
         """Add a line of live progress."""
-        line = " ".join(text.split())
-        entry = ProgressEntry(at=at, text=line[:MAX_ENTRY_CHARS], step_id=step_id)
-        self.entries = (*self.entries, entry)
-        if (excess := len(self.entries) - MAX_ENTRIES) > 0:
-            self.entries = self.entries[excess:]
-            self.entries_dropped += excess
+        self.progress.add(at, text, step_id)
 
     def hand_off(self, at: datetime, sender: str, to: str, reason: str) -> None:
         """Record who handed over to whom, and why."""
@@ -155,6 +148,18 @@ class RunState(BaseModel):
         if text not in self.notices and len(self.notices) < MAX_NOTICES:
             self.notices = (*self.notices, text)
             self.record(at, text)
+
+    def refuse_message(self, at: datetime, name: str, reason: object) -> None:
+        """A message was not taken. Of many, the first are told; the others stand in the progress only."""
+        text = word("message_refused", self.locale, kind=name, reason=reason)[:MAX_NOTICE_CHARS]
+        if text in self.notices:
+            return
+        self.refusals += 1
+        if self.refusals <= MAX_REFUSALS:
+            self.notice(at, text)
+        else:
+            self.record(at, text)
+            self.notice(at, word("messages_refused", self.locale, count=MAX_REFUSALS))
 
     def spend(self, usage: Usage, role: Role | None = None) -> None:
         """Count what a call cost; without `role` it is the run's own."""

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from deer.flow.budget import lacking_for, lacking_for_research, why_spent
 from deer.flow.plans import ENDED, ready_steps
-from deer.flow.state import MAX_ENTRY_CHARS, RunState, StepProgress
+from deer.flow.progress import MAX_ENTRY_CHARS
+from deer.flow.state import RunState, StepProgress
 from deer.models import CheckedClaim, Phase, PlanDraft, ReplanAfter, Step, StepOutcome, StepStatus
 from deer.wording import word
 
@@ -174,5 +175,12 @@ def report_notes(state: RunState) -> tuple[str, ...]:
 
 
 def end_phase(state: RunState) -> Phase:
-    """`completed`, or `completed_with_gaps` when a step brought nothing or the report is not whole."""
-    return Phase.COMPLETED_WITH_GAPS if state.has_gaps or gaps(state) else Phase.COMPLETED
+    """`completed`, or `completed_with_gaps` when steps or searches brought nothing or the report is not whole."""
+    is_short = state.has_gaps or gaps(state) or _found_nothing(state)
+    return Phase.COMPLETED_WITH_GAPS if is_short else Phase.COMPLETED
+
+
+def _found_nothing(state: RunState) -> bool:
+    """Whether steps were to search, and no source came of that."""
+    steps = state.plan.steps if state.plan else ()
+    return state.request.can_search and any(step.need_search for step in steps) and not state.sources.sources

@@ -1,5 +1,7 @@
 """A run as people and programs see it: the status object, the texts it shows only the beginning of, live progress."""
 
+from typing import Any
+
 from deer.flow.budget import budget_status
 from deer.flow.plans import ENDED
 from deer.flow.state import RunState
@@ -91,15 +93,13 @@ def references_of(state: RunState) -> dict[str, TextRef]:
     return {path: text for path, text in texts.items() if isinstance(text, TextRef)}
 
 
-def progress_since(state: RunState, since: str, running: tuple[str, ...] = ()) -> ProgressPage:
+def progress_since(state: RunState, since: Any, running: tuple[str, ...] = ()) -> ProgressPage:  # as it was delivered
     """What happened after a cursor. An unknown cursor asks from the beginning of what is kept."""
-    seen = int(since) if since.isdigit() else 0
-    begin = min(max(0, seen - state.entries_dropped), len(state.entries))
     return ProgressPage(
-        cursor=str(state.entries_dropped + len(state.entries)),
+        cursor=state.progress.cursor,
         phase=state.phase,
         reason=state.reason,
-        entries=state.entries[begin:],
+        entries=state.progress.since(since),
         running_steps=running,
     )
 

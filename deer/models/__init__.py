@@ -1,5 +1,6 @@
 """The values that travel between people, workflows, activities and models."""
 
+from deer.models.addresses import without_credentials
 from deer.models.briefs import (
     AnyBrief,
     Brief,
@@ -61,6 +62,7 @@ from deer.models.chat import (
     ToolSpec,
 )
 from deer.models.evidence import (
+    SHOWN_PAGE_CHARS,
     SUMMARY_CHARS,
     Check,
     CheckedClaim,
@@ -69,6 +71,8 @@ from deer.models.evidence import (
     FoundSource,
     Hit,
     Page,
+    PagePart,
+    PageView,
     Source,
 )
 from deer.models.plan import (
@@ -134,6 +138,7 @@ __all__ = [
     "PREVIEW_CHARS",
     "RESEARCH_PHASE",
     "RUN_ID_PATTERN",
+    "SHOWN_PAGE_CHARS",
     "SUMMARY_CHARS",
     "AgentNote",
     "AnyBrief",
@@ -176,6 +181,8 @@ __all__ = [
     "ModelResult",
     "OutputSchema",
     "Page",
+    "PagePart",
+    "PageView",
     "Phase",
     "Plan",
     "PlanChange",
@@ -237,4 +244,5 @@ __all__ = [
     "references",
     "shown",
     "with_texts",
+    "without_credentials",
 ]

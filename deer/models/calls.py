@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from deer.models.addresses import Address
 from deer.models.briefs import (
     ClarifyingQuestion,
     CoordinatorBrief,
@@ -15,7 +16,7 @@ from deer.models.briefs import (
     StepBrief,
 )
 from deer.models.budget import Lease
-from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, Source
+from deer.models.evidence import CheckedClaim, Claim, Finding, FoundSource, PageView, Source
 from deer.models.plan import PlanDraft, PlanRules, StepStatus
 from deer.models.request import ResearchRequest
 from deer.models.run import RunStatus, Usage
@@ -104,11 +105,11 @@ class ToolCall(Model):
 
     id: str
     name: str
-    query: str = ""
+    query: Address = ""
     max_results: int | None = None
     topic: str = "general"
     depth: str = "advanced"
-    url: str = ""
+    url: Address = ""
     error: str | None = None
 
     @property
@@ -122,7 +123,8 @@ class ToolCall(Model):
 class ToolReply(Model):
     """What a tool call brought, to be shown to the model under the call's id.
 
-    Exactly one of `hits` (a search; may be an empty tuple), `page` and `error` is set.
+    Exactly one of `hits` (a search; may be an empty tuple), `page` and `error` is set. `view` says what of a page is
+    shown.
     `is_repeat`: the step had made the same call before; this is what came of it then.
     """
 
@@ -130,6 +132,7 @@ class ToolReply(Model):
     is_repeat: bool = False
     hits: tuple[Source, ...] | None = None
     page: Source | None = None
+    view: PageView = PageView()
     error: str | None = None
 
 
@@ -138,6 +141,7 @@ class AgentNote(StrEnum):
 
     MUST_SEARCH = "must_search"
     SAY_SOMETHING = "say_something"
+    REFUSED_AGAIN = "refused_again"
 
 
 class TurnRequest(Model):
@@ -160,19 +164,24 @@ class TurnReply(ModelResult):
     """Result of `take_turn`: tool calls to make, or a finding; neither when the model said nothing.
 
     `unanswered`: ids of the calls of a turn that handed in a finding; they want a reply if the talk goes on.
+    `refused`: what a finding is known by that was handed in and refused, with the reason among `calls`; else None.
     """
 
     transcript: TextRef
     unanswered: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     finding: Finding | None = None
+    refused: str | None = None
 
 
 class SearchRequest(Model):
-    """Input of `search_web`. `documents`: names of collections to search beside the engines."""
+    """Input of `search_web`. `documents`: names of collections to search beside the engines.
+
+    `locale`: the language of notices, and of engines that have one for each.
+    """
 
     run_id: str
-    query: str
+    query: Address
     max_results: int
     topic: str = "general"
     depth: str = "advanced"
@@ -180,6 +189,7 @@ class SearchRequest(Model):
     documents: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
+    locale: str = ""
 
 
 class SearchReply(Model):
@@ -191,10 +201,11 @@ class SearchReply(Model):
 
 
 class ReadRequest(Model):
-    """Input of `read_page`."""
+    """Input of `read_page`. `wanted`: what the step looks for, which decides on what is shown of a long page."""
 
     run_id: str
-    url: str
+    url: Address
+    wanted: str = ""
     allowed_domains: tuple[str, ...] = ()
     denied_domains: tuple[str, ...] = ()
 
@@ -204,6 +215,7 @@ class ReadReply(Model):
 
     source: FoundSource
     was_paid: bool
+    view: PageView = PageView()
 
 
 class CancelRunRequest(Model):
@@ -224,9 +236,10 @@ class CheckClaimsRequest(Model):
 
 
 class CheckClaimsReply(Model):
-    """Result of `check_claims`, in the order given."""
+    """Result of `check_claims`, in the order given. `doubts`: what there is to mend of each claim, "" for nothing."""
 
     claims: tuple[CheckedClaim, ...]
+    doubts: tuple[str, ...]
 
 
 class JoinRequest(Model):

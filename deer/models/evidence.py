@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from deer.models.addresses import Address
 from deer.models.texts import Model, StoredText
 
 SUMMARY_CHARS = 500
@@ -14,36 +15,65 @@ class Hit(Model):
     `score` is the engine's own, higher is better, None when it gives none. `content` may be empty.
     """
 
-    url: str
-    title: str
+    url: Address
+    title: Address
     content: str
     score: float | None = None
+
+
+SHOWN_PAGE_CHARS = 12_000
+"""A page reaches a model with at most this many characters of its text."""
 
 
 class Page(Model):
     """What a page reader returns. `url` is the final address; `text` is Markdown or plain text.
 
-    `cut` tells that the page was longer than the reader's cap.
+    The pages of a PDF are parted by form feeds. `author` and `published` (YYYY-MM-DD) are empty where the page does not
+    say. `cut` tells that it was longer than the reader's cap.
     """
 
-    url: str
-    title: str
+    url: Address
+    title: Address
     text: str
+    author: str = ""
+    published: str = ""
     cut: bool = False
+
+
+class PagePart(Model):
+    """A part of a page's text, from the character at `start` to the one before `end`, counted from 0."""
+
+    start: int
+    end: int
+
+
+class PageView(Model):
+    """How a page is shown to a model. `parts`: in reading order; none when the whole of it is short enough.
+
+    `was_cut`: the page goes on where its text ends, since it was longer than the reader's cap.
+    """
+
+    parts: tuple[PagePart, ...] = ()
+    author: str = ""
+    published: str = ""
+    was_cut: bool = False
 
 
 class FoundSource(Model):
     """A hit or a page as history carries it: `text` is what quotes are checked against.
 
-    `text` None means that `summary` is all the text there is.
+    `text` None means that `summary` is all the text there is. `author`, `published` and `cut` are a page's.
     """
 
-    url: str
-    title: str
+    url: Address
+    title: Address
     summary: str
     score: float | None = None
     text: StoredText | None = None
     read: bool = False
+    author: str = ""
+    published: str = ""
+    cut: bool = False
 
 
 class Source(Model):
@@ -54,8 +84,8 @@ class Source(Model):
     """
 
     id: str
-    url: str
-    title: str
+    url: Address
+    title: Address
     summary: str = ""
     score: float | None = None
     texts: tuple[StoredText, ...] = ()

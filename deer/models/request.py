@@ -26,10 +26,12 @@ Domain = Annotated[
 class ReportStyle(StrEnum):
     """How the report is written; `plain` joins the findings without a model call."""
 
-    STANDARD = "standard"
+    NEUTRAL = "neutral"
     ACADEMIC = "academic"
     POPULAR_SCIENCE = "popular_science"
     NEWS = "news"
+    SOCIAL_MEDIA = "social_media"
+    STRATEGIC_INVESTMENT = "strategic_investment"
     PLAIN = "plain"
 
 
@@ -82,7 +84,7 @@ class ResearchRequest(Message):
     """Length of its history, in events, at which a run goes on in a new one and a step sums up; Temporal itself would
     end both at some 51,200. Temporal's own suggestion, as by size, counts too."""
     max_search_results: Annotated[int, Field(ge=1, le=20)] = 5
-    report_style: ReportStyle = ReportStyle.STANDARD
+    report_style: ReportStyle = ReportStyle.NEUTRAL
     deep_thinking: bool = False
     web_search: bool = True
     allowed_domains: Annotated[tuple[Domain, ...], Field(max_length=MAX_NAMES)] = ()

@@ -65,7 +65,7 @@ def _particulars(brief: AnyBrief) -> tuple[Role, dict[str, int], dict[str, str]]
             return Role.JUDGE, limits, {}
         case ReporterBrief():
             # A plain report asks no model; one that is asked all the same writes in the standard style.
-            style = ReportStyle.STANDARD if brief.style is ReportStyle.PLAIN else brief.style
+            style = ReportStyle.NEUTRAL if brief.style is ReportStyle.PLAIN else brief.style
             evidence_rule = "evidence_given" if brief.sources else "evidence_missing"
             return Role.REPORTER, {}, {"style_rule": f"style_{style}", "evidence_rule": evidence_rule}
     assert_never(brief)

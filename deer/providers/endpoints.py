@@ -4,7 +4,7 @@ import ssl
 from functools import cache
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from deer.errors import SettingsError
 
@@ -12,7 +12,7 @@ from deer.errors import SettingsError
 @cache
 def trusted_certificates() -> ssl.SSLContext:
     """The authorities that every client trusts: those of certifi, or of SSL_CERT_FILE. Loading them takes 50 ms."""
-    return httpx.create_ssl_context()
+    return httpx2.create_ssl_context()
 
 
 def shown_address(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs `extraction` in a few processes of its own, so that no page can hold up or harm the worker."""
+"""Runs the program `extraction` in a few processes, so that no page can hold up or harm the worker."""
 
 import asyncio
 import json
@@ -6,21 +6,28 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from deer.errors import FailureKind, ServiceError
 from deer.models.texts import Model
 
 _PROGRAM = "deer.providers.extraction"
 _ROOT = Path(__file__).parents[2]
-_MAX_ANSWER_BYTES = 4 * 1024 * 1024
+_MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_WRITTEN_AT_ONCE = 256 * 1024
 _WARMING_DEADLINE = timedelta(seconds=30)
 _NICENESS = 10
 _ORDINARY_PAGE = b"<title>-</title><article>" + b"<p>One sentence of an ordinary page.</p>" * 20 + b"</article>"
 """Long enough to do without the word lists of a hundred languages, half a second's work, that short pages bring in."""
+
+
+Body = bytes | bytearray
 
 
 class BodyKind(StrEnum):
@@ -28,14 +35,37 @@ class BodyKind(StrEnum):
 
     HTML = "html"
     TEXT = "text"
+    TABLE = "table"
+    PDF = "pdf"
+    WORD = "word"
 
 
 class Extracted(Model):
-    """The readable text of a page as Markdown or plain text; `cut` when it was longer than the program's cap."""
+    """The readable text of a page as Markdown or plain text; `cut` when it was longer than the program's cap.
+
+    The pages of a PDF are parted by form feeds. `author` and `published` (YYYY-MM-DD) may be empty.
+    """
 
     title: str
     text: str
-    cut: bool
+    author: str = ""
+    published: str = ""
+    cut: bool = False
+
+
+class _Refused(Model):
+    """Why there is no text."""
+
+    refused: str
+
+
+_ANSWERS: TypeAdapter[Extracted | _Refused] = TypeAdapter(Extracted | _Refused)
+
+
+class _Selected(Model):
+    """Start and end of each part of a text."""
+
+    parts: tuple[tuple[int, int], ...]
 
 
 class Extractor:
@@ -56,20 +86,33 @@ class Extractor:
         for _ in range(self._count):
             await self._extract(_ORDINARY_PAGE, BodyKind.HTML, None, max(self._deadline, _WARMING_DEADLINE))
 
-    async def extract(self, body: bytes, kind: BodyKind, charset: str | None) -> Extracted:
-        """The text of a body. Raises ServiceError (Unreadable) when it takes too long or cannot be parsed."""
+    async def extract(self, body: Body, kind: BodyKind, charset: str | None) -> Extracted:
+        """The text of a body. Raises ServiceError (Unreadable) when there is none or finding it takes too long."""
         return await self._extract(body, kind, charset, self._deadline)
 
-    async def _extract(self, body: bytes, kind: BodyKind, charset: str | None, deadline: timedelta) -> Extracted:
+    async def select(self, text: str, title: str, wanted: str, max_chars: int) -> tuple[tuple[int, int], ...]:
+        """Start and end of the parts of a text that matter for `wanted`, as `relevance` has it. Raises as `extract`."""
+        job = {"job": "select", "title": title, "wanted": wanted, "max_chars": max_chars}
+        answer = await self._answer(job, text.encode("utf-8", "replace"), self._deadline)
+        return _Selected.model_validate_json(answer).parts
+
+    async def _extract(self, body: Body, kind: BodyKind, charset: str | None, deadline: timedelta) -> Extracted:
+        answer = await self._answer({"job": "extract", "kind": kind, "charset": charset}, body, deadline)
+        found = _ANSWERS.validate_json(answer)
+        if isinstance(found, _Refused):
+            raise ServiceError(found.refused, FailureKind.UNREADABLE)
+        return found
+
+    async def _answer(self, job: Mapping[str, object], body: Body, deadline: timedelta) -> bytes:
         seconds = deadline.total_seconds()
-        head = json.dumps({"kind": kind, "charset": charset, "seconds": seconds, "bytes": len(body)}).encode()
+        head = json.dumps({**job, "seconds": seconds, "bytes": len(body)}).encode() + b"\n"
         slot = await self._slots.get()
         try:
-            answer = await slot.answer(head + b"\n" + body)
+            answer = await slot.answer(head, body)
         finally:
             self._slots.put_nowait(slot)
         if isinstance(answer, bytes):
-            return Extracted.model_validate_json(answer)
+            return answer
         why = f"takes longer than {seconds:g} s" if answer == -signal.SIGALRM else "breaks off"
         raise ServiceError(f"finding the text of the page {why}", FailureKind.UNREADABLE)
 
@@ -85,12 +128,12 @@ class _Slot:
     def __init__(self) -> None:
         self._process: Process | None = None
 
-    async def answer(self, job: bytes) -> bytes | int:
+    async def answer(self, head: bytes, body: Body) -> bytes | int:
         """The line that the process answers, or the exit code when it ended instead."""
         process = self._process or await _started()
         self._process = None  # kept again only after its answer: a cancelled job's would reach the next page
         try:
-            answer = await _exchange(process, job)
+            answer = await _exchange(process, head, body)
             if isinstance(answer, bytes):
                 self._process = process
         finally:
@@ -131,11 +174,13 @@ async def _started() -> Process:
         ) from error
 
 
-async def _exchange(process: Process, job: bytes) -> bytes | int:
+async def _exchange(process: Process, head: bytes, body: Body) -> bytes | int:
     jobs, answers = _streams(process)
     with suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which reading tells too
-        jobs.write(job)
-        await jobs.drain()
+        jobs.write(head)
+        for at in range(0, len(body), _WRITTEN_AT_ONCE):  # whole, the stream would keep a copy of it
+            jobs.write(body[at : at + _WRITTEN_AT_ONCE])
+            await jobs.drain()
     return await answers.readline() or await process.wait()
 
 

@@ -11,7 +11,6 @@ import socket
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -19,21 +18,23 @@ import httpcore
 import httpx
 
 from deer.errors import FailureKind, ServiceError
+from deer.models import without_credentials
 from deer.providers.endpoints import trusted_certificates
 from deer.providers.plain_text import one_line
 
 MAX_REDIRECTS = 5
-MAX_BODY_BYTES = 10 * 1024 * 1024
 _CONNECT_SECONDS = 5.0
 _PORTS = {"http": 80, "https": 443}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NAT64 = ip_network("64:ff9b::/96")
 # What `is_global` calls public although nobody's page is there: old site-local addresses, the relays of 6to4 and
-# Teredo with the addresses that carry IPv4 inside, local NAT64, and addresses for documentation and routing.
+# Teredo with the addresses that carry IPv4 inside, local NAT64, addresses for documentation and routing, and the one
+# under which each machine in Azure finds its host.
 _NOT_PAGES = tuple(
     ip_network(network)
     for network in (
         "192.88.99.0/24",
+        "168.63.129.16/32",
         "fec0::/10",
         "2002::/16",
         "2001::/32",
@@ -44,7 +45,7 @@ _NOT_PAGES = tuple(
 )
 _HEADERS = (
     ("User-Agent", "Mozilla/5.0 (compatible; deer-temporal/0.1; research reader)"),
-    ("Accept", "text/html,application/xhtml+xml,text/markdown,text/plain;q=0.9,*/*;q=0.1"),
+    ("Accept", "text/html,application/xhtml+xml,text/markdown,application/pdf;q=0.9,text/plain;q=0.9,*/*;q=0.5"),
     ("Accept-Encoding", "gzip"),
     ("Accept-Language", "en,zh;q=0.9,*;q=0.5"),
 )
@@ -95,14 +96,15 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
-        for address in await self._checked_addresses(host, port):
+        for address in await self.checked_addresses(host, port):
             try:
                 return await self._plain.connect_tcp(address, port, timeout, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure or httpcore.ConnectError(f"{host} has no address")
 
-    async def _checked_addresses(self, host: str, port: int) -> list[str]:
+    async def checked_addresses(self, host: str, port: int) -> list[str]:
+        """All addresses of a host, in the order to try them. Raises ServiceError (AddressRefused) if one is inside."""
         addresses = await self._resolve(host, port)
         if host.lower() not in self._allow_hosts:
             for address in addresses:
@@ -111,42 +113,73 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
         return addresses
 
 
-@dataclass(frozen=True)
 class Answer:
-    """The head of a page's answer. `url` is the address after redirects; header names are in small letters."""
+    """A page's answer, open for reading. `url` is the address after redirects; header names are in small letters."""
 
-    url: str
-    status: int
-    headers: Mapping[str, str]
-    _response: httpcore.Response
+    def __init__(self, url: str, response: httpcore.Response) -> None:
+        self.url = url
+        self.status: int = response.status
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
+        }
+        self._pieces = response.aiter_stream()
+        self._packed: _Packed | None = None
+        self._body = bytearray()
 
-    async def body(self, max_bytes: int = MAX_BODY_BYTES) -> tuple[bytes, bool]:
-        """The unpacked body, at most `max_bytes` of it, and whether there was more. Raises ServiceError."""
-        unpack = _unpacker(self.headers.get("content-encoding", ""), self.url)
-        body = bytearray()
-        async for packed in self._response.aiter_stream():
-            body += unpack(packed, max_bytes + 1 - len(body))
-            if len(body) > max_bytes:
-                return bytes(body[:max_bytes]), True
-        return bytes(body), False
+    async def start(self, least_bytes: int) -> bytes:
+        """The beginning of the unpacked body, at least so much of it if there is so much. Raises ServiceError."""
+        await self._read(least_bytes)
+        return bytes(self._body[:least_bytes])
+
+    async def body(self, max_bytes: int) -> tuple[bytearray, bool]:
+        """The unpacked body, at most `max_bytes` of it, and whether there was more. Raises ServiceError.
+
+        Nothing beyond the cap is unpacked or kept.
+        """
+        await self._read(max_bytes + 1)
+        was_cut = len(self._body) > max_bytes
+        del self._body[max_bytes:]
+        return self._body, was_cut
+
+    async def _read(self, wanted_bytes: int) -> None:
+        """Take what comes until there is so much."""
+        if self._packed is None:
+            self._packed = _Packed(self.headers.get("content-encoding", ""), self.url)
+        while len(self._body) < wanted_bytes:
+            unpacked = self._packed.take(wanted_bytes - len(self._body))
+            if not unpacked:
+                piece = await anext(self._pieces, None)
+                if piece is None:
+                    return
+                self._packed.add(piece)
+            self._body += unpacked
 
 
 class OpenWeb:
-    """Reads http and https pages of the open internet, on their usual ports.
+    """Reads http and https pages of the open internet, on ports 80 and 443 and those in `extra_ports`.
 
     `allow_hosts` may be inside and on any port, which tests need. `timeout` bounds a whole reading: look-ups,
     redirects and body.
     """
 
-    def __init__(self, allow_hosts: frozenset[str], timeout: timedelta, resolve: Resolver = resolve_by_system) -> None:
+    def __init__(
+        self,
+        allow_hosts: frozenset[str],
+        timeout: timedelta,
+        resolve: Resolver = resolve_by_system,
+        *,
+        extra_ports: frozenset[int] = frozenset(),
+    ) -> None:
         self._allow_hosts = frozenset(host.lower() for host in allow_hosts)
+        self._ports = frozenset(_PORTS.values()) | extra_ports
         self._seconds = timeout.total_seconds()
+        self._backend = _GuardedBackend(self._allow_hosts, resolve)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=trusted_certificates(),
             max_connections=50,
             max_keepalive_connections=20,
             keepalive_expiry=10.0,
-            network_backend=_GuardedBackend(self._allow_hosts, resolve),
+            network_backend=self._backend,
         )
 
     async def aclose(self) -> None:
@@ -167,13 +200,11 @@ class OpenWeb:
                     async with self._pool.stream(
                         "GET", _for_pool(address), headers=_HEADERS, extensions=_TIMEOUTS
                     ) as response:
-                        headers = {
-                            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
-                        }
-                        if response.status not in _REDIRECTS or "location" not in headers:
-                            yield Answer(str(address), response.status, headers, response)
+                        answer = Answer(str(address), response)
+                        if answer.status not in _REDIRECTS or "location" not in answer.headers:
+                            yield answer
                             return
-                        address = self._checked(headers["location"], base=address)
+                        address = self._checked(answer.headers["location"], base=address)
                 raise ServiceError(f"{url} redirects more than {MAX_REDIRECTS} times", FailureKind.UNREADABLE)
         except TimeoutError:
             raise _unavailable(url, f"did not arrive within {self._seconds:g} s") from None
@@ -183,6 +214,15 @@ class OpenWeb:
             raise ServiceError(
                 f"{url} breaks off or breaks HTTP ({one_line(str(error))})", FailureKind.UNREADABLE
             ) from None
+
+    async def require_open(self, url: str) -> None:
+        """Raise ServiceError unless `get` would connect to this address: for those who have somebody else read it."""
+        address = self._checked(url)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._backend.checked_addresses(address.host, address.port or _PORTS[address.scheme])
+        except TimeoutError:
+            raise _unavailable(url, f"was not found within {self._seconds:g} s") from None
 
     def _checked(self, url: str, base: httpx.URL | None = None) -> httpx.URL:
         """The address to ask, without its fragment, if it may be asked at all. Raises ServiceError."""
@@ -196,9 +236,9 @@ class OpenWeb:
             raise _refused(url, "it names no host")
         if address.userinfo:
             raise _refused(str(address.copy_with(userinfo=b"")), "addresses with a user name or password are not read")
-        is_usual_port = address.port in (None, *_PORTS.values())
-        if not is_usual_port and address.host.lower() not in self._allow_hosts:
-            raise _refused(url, "only the ports 80 and 443 are read")
+        is_open_port = address.port is None or address.port in self._ports
+        if not is_open_port and address.host.lower() not in self._allow_hosts:
+            raise _refused(url, f"only the ports {', '.join(map(str, sorted(self._ports)))} are read")
         return address
 
 
@@ -210,25 +250,47 @@ def _for_pool(address: httpx.URL) -> httpcore.URL:
     return httpcore.URL(scheme=address.raw_scheme, host=address.raw_host, port=address.port, target=address.raw_path)
 
 
-def _unpacker(encoding: str, url: str) -> Callable[[bytes, int], bytes]:
-    """A function that unpacks a piece into at most so many bytes; what it leaves out is not kept."""
-    if encoding.strip().lower() in ("", "identity"):
-        return lambda piece, limit: piece[:limit]
-    if encoding.strip().lower() not in ("gzip", "x-gzip", "deflate"):
-        raise ServiceError(f"{url} is packed as {encoding[:40]!r}, which is not read", FailureKind.UNREADABLE)
-    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # tells gzip and zlib apart by itself
+class _Packed:
+    """What came of a body, to be unpacked in as small parts as are asked for."""
 
-    def unpack(piece: bytes, limit: int) -> bytes:
+    def __init__(self, encoding: str, url: str) -> None:
+        name = encoding.strip().lower()
+        if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise ServiceError(f"{url} is packed as {encoding[:40]!r}, which is not read", FailureKind.UNREADABLE)
+        self._unpacking = None if name in ("", "identity") else _unpacking()
+        self._url = url
+        self._left = b""
+
+    def add(self, piece: bytes) -> None:
+        """More of it has come."""
+        self._left += piece
+
+    def take(self, most_bytes: int) -> bytes:
+        """At most so much of the unpacked body; empty when more has to come first. Raises ServiceError."""
+        if self._unpacking is None:
+            taken, self._left = self._left[:most_bytes], self._left[most_bytes:]
+            return taken
+        if self._unpacking.eof:  # several packed bodies one after another are one, anything else is no part of it
+            self._left = self._left if self._left.startswith(_GZIP_MAGIC) else b""
+            self._unpacking = _unpacking() if self._left else self._unpacking
         try:
-            return unpacking.decompress(piece, limit)
+            taken = self._unpacking.decompress(self._left, most_bytes)
         except zlib.error:
-            raise ServiceError(f"{url} is packed in a broken way", FailureKind.UNREADABLE) from None
+            raise ServiceError(f"{self._url} is packed in a broken way", FailureKind.UNREADABLE) from None
+        self._left = self._unpacking.unused_data if self._unpacking.eof else self._unpacking.unconsumed_tail
+        return taken
 
-    return unpack
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def _unpacking() -> "zlib._Decompress":
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # tells gzip and zlib apart by itself
 
 
 def _refused(url: str, why: str) -> ServiceError:
-    return ServiceError(f"{one_line(url)[:200]} is not read: {why}", FailureKind.ADDRESS_REFUSED)
+    told = without_credentials(one_line(url))[:200]
+    return ServiceError(f"{told} is not read: {why}", FailureKind.ADDRESS_REFUSED)
 
 
 def _unavailable(url: str, what: str) -> ServiceError:

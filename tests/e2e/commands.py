@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from deer.cli.exits import run_and_report
 from deer.models import RunStatus
 from tests.faults.worker_process import FOREIGN_SETTINGS
 from tests.scripted import leaked_canaries
@@ -36,6 +39,31 @@ class Ran:
         assert len(lines) == 1, self.err
         assert "Traceback" not in self.err
         return lines[0]
+
+
+class CommandLine:
+    """The command line inside the test's own process, without terminals, with these settings and no others.
+
+    A process of its own costs more than a second and adds nothing to the words and the code of most commands.
+    """
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], settings: Mapping[str, str]
+    ) -> None:
+        for name in list(os.environ):
+            if name.startswith(FOREIGN_SETTINGS):
+                monkeypatch.delenv(name)
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        self._capsys = capsys
+
+    def run(self, *arguments: str) -> Ran:
+        """Run a command to its end."""
+        self._capsys.readouterr()
+        code = run_and_report(arguments)
+        written = self._capsys.readouterr()
+        assert not leaked_canaries(written.out + written.err)
+        return Ran(code, written.out, written.err)
 
 
 class Program:

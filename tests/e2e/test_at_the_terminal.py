@@ -101,13 +101,25 @@ def test_from_question_to_report_in_several_commands(program: Program, scripted:
     assert scripted.log.count("planner") == 1
 
 
-def test_a_plan_is_reviewed_at_the_terminal(program: Program, tmp_path: Path) -> None:
-    """At a terminal the plan is shown as a table, edited in the editor as YAML, and accepted; the report follows."""
+def test_question_and_plan_are_answered_at_the_terminal(
+    program: Program, scripted: ScriptedServices, tmp_path: Path
+) -> None:
+    """A question back is answered in a line, for all later roles; the plan, a table, is edited as YAML and accepted."""
+    scripted.scripts["coordinator"] = [
+        call_tool("ask_clarification", question="For which climate?", options=["cold", "mild"]),
+        call_tool("handoff_to_planner", research_topic="heat pumps", locale="en-US"),
+    ]
     editor = tmp_path / "editor.sh"
     editor.write_text("#!/bin/sh\nsed -i 's/Look at subject-a1/Look at subject-k77/' \"$1\"\n", encoding="utf-8")
     editor.chmod(0o755)
-    with Seat(program, "research", "Compare heat pumps", "--id", "seat", EDITOR=str(editor), VISUAL="") as seat:
+    question = ("research", "Compare heat pumps", "--id", "seat", "--clarify")
+    with Seat(program, *question, EDITOR=str(editor), VISUAL="") as seat:
+        seat.wait_for("leaves it waiting")
+        assert "For which climate?" in seat.seen
+        assert "- mild" in seat.seen
+        seat.type("below minus twenty")
         seat.wait_for("leave it waiting [l]?")
+        assert "below minus twenty" in scripted.log.text("planner")
         assert "subject-a1" in seat.seen
         seat.type("e")
         seat.wait_for("leave it waiting [l]?")
@@ -117,21 +129,6 @@ def test_a_plan_is_reviewed_at_the_terminal(program: Program, tmp_path: Path) ->
     assert "subject-k77" in seat.seen
     assert "report saved:" in seat.seen
     assert "# Report" not in seat.seen
-
-
-def test_a_question_back_is_answered_at_the_terminal(program: Program, scripted: ScriptedServices) -> None:
-    """At a terminal the question is shown and answered in a line; the answer is in every later role's question."""
-    scripted.scripts["coordinator"] = [
-        call_tool("ask_clarification", question="For which climate?", options=["cold", "mild"]),
-        call_tool("handoff_to_planner", research_topic="heat pumps", locale="en-US"),
-    ]
-    with Seat(program, "research", "Compare heat pumps", "--id", "asked", "--clarify", "--auto-accept") as seat:
-        seat.wait_for("leaves it waiting")
-        assert "For which climate?" in seat.seen
-        assert "- mild" in seat.seen
-        seat.type("below minus twenty")
-        assert seat.leave() == 0
-    assert "below minus twenty" in scripted.log.text("planner")
 
 
 async def test_ctrl_c_says_how_to_go_on(program: Program, scripted: ScriptedServices) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
+from deer.models import Phase
+from tests.e2e.commands import CommandLine
 from tests.e2e.programs import PATIENCE_S, Programs
 from tests.running import BucketServer
 from tests.running.buckets import KEY
@@ -25,8 +27,13 @@ def programs(tmp_path: Path) -> Iterator[Programs]:
         yield started
 
 
-async def test_a_run_with_its_store_in_s3_is_read_when_it_is_over(
-    programs: Programs, server: WorkflowEnvironment, scripted: ScriptedServices, buckets: BucketServer
+def test_a_run_with_its_store_in_s3_is_read_when_it_is_over(
+    programs: Programs,
+    server: WorkflowEnvironment,
+    scripted: ScriptedServices,
+    buckets: BucketServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A run comes to its report with DEER_STORE=s3://…; then show, report and prune read it without a worker."""
     settings = {
@@ -46,23 +53,26 @@ async def test_a_run_with_its_store_in_s3_is_read_when_it_is_over(
     assert worker.wait(timeout=PATIENCE_S) == 0
 
     markdown = json.loads(out.splitlines()[-1])["report"]["markdown"]
-    code, shown, _ = programs.run("starter.py", "show", "in-s3", "--json", settings=settings)
-    assert (code, json.loads(shown)["phase"]) == (0, "completed")
-    code, report, _ = programs.run("starter.py", "report", "in-s3", settings=settings)
-    assert (code, report.strip()) == (0, markdown.strip())
-    prune = ("prune", "--older-than", "1h", "--dry-run", "--json")
-    code, told, _ = programs.run("starter.py", *prune, settings=settings)
-    assert code == 0
-    assert json.loads(told) == {
+    command_line = CommandLine(monkeypatch, capsys, {**settings, "DEER_DATA_DIR": str(programs.data_dir)})
+    shown = command_line.run("show", "in-s3", "--json")
+    assert (shown.code, shown.status.phase) == (0, Phase.COMPLETED)
+    report = command_line.run("report", "in-s3")
+    assert (report.code, report.out.strip()) == (0, markdown.strip())
+    pruned = command_line.run("prune", "--older-than", "1h", "--dry-run", "--json")
+    assert pruned.code == 0
+    told = json.loads(pruned.out)
+    assert told == {
         "dry_run": True,
         "older_than_seconds": 3600,
         "records": 0,
         "answers": 0,
         "texts": 0,
         "size_bytes": 0,
-        "living_runs": json.loads(told)["living_runs"],
+        "living_runs": told["living_runs"],
     }
-    assert KEY not in "".join([ready, said, out, shown, report, told, worker.stderr.read()])
+    assert KEY not in "".join(
+        [ready, said, out, worker.stderr.read(), *(ran.out + ran.err for ran in (shown, report, pruned))]
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,13 +83,20 @@ async def test_a_run_with_its_store_in_s3_is_read_when_it_is_over(
     ],
 )
 def test_what_cannot_be_pruned_is_said(
-    programs: Programs, age: str, settings: dict[str, str], code: int, complaint: str
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    age: str,
+    settings: dict[str, str],
+    code: int,
+    complaint: str,
 ) -> None:
     """An age that is too short, and a server that cannot be asked for its open runs, end with one line each."""
-    got, out, err = programs.run("starter.py", "prune", "--older-than", age, settings=settings)
-    assert (got, out) == (code, "")
-    assert complaint in err
-    assert len(err.strip().splitlines()) == 1
+    command_line = CommandLine(monkeypatch, capsys, {**settings, "DEER_DATA_DIR": str(tmp_path / "data")})
+    ran = command_line.run("prune", "--older-than", age)
+    assert (ran.code, ran.out) == (code, "")
+    assert complaint in ran.error
+    assert len(ran.err.strip().splitlines()) == 1
 
 
 WITHOUT_THE_EXTRA = """

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,11 @@ from pathlib import Path
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
-from deer.cli.exits import run_and_report
 from deer.models import Phase, RunStatus
-from tests.e2e.commands import Ran, as_json
+from tests.e2e.commands import CommandLine, Ran, as_json
 from tests.eventually import eventually
-from tests.faults.worker_process import FOREIGN_SETTINGS, WorkerProcess
-from tests.scripted import ScriptedServices, call_tool, leaked_canaries
+from tests.faults.worker_process import WorkerProcess
+from tests.scripted import ScriptedServices, call_tool
 
 Command = Callable[..., Ran]
 _numbers = itertools.count(1)
@@ -48,21 +46,13 @@ def starter(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Command:
     """The command line in this process, without terminals, with nothing set but where server and store are."""
-    for name in list(os.environ):
-        if name.startswith(FOREIGN_SETTINGS):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("TEMPORAL_ADDRESS", deployment.address)
-    monkeypatch.setenv("DEER_STORE", str(deployment.directory / "store"))
-    monkeypatch.setenv("DEER_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Ran:
-        code = run_and_report(arguments)
-        written = capsys.readouterr()
-        assert not leaked_canaries(written.out + written.err)
-        return Ran(code, written.out, written.err)
-
-    return run
+    settings = {
+        "TEMPORAL_ADDRESS": deployment.address,
+        "DEER_STORE": str(deployment.directory / "store"),
+        "DEER_DATA_DIR": str(tmp_path / "data"),
+    }
+    return CommandLine(monkeypatch, capsys, settings).run
 
 
 @pytest.fixture

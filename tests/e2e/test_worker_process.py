@@ -14,6 +14,7 @@ from temporalio.testing import WorkflowEnvironment
 from deer.config import Settings
 from deer.providers.files import FileStore
 from deer.temporal import RESEARCH_QUEUE, connect, has_poller
+from tests.e2e.commands import CommandLine
 from tests.e2e.programs import PATIENCE_S, Program, Programs
 from tests.eventually import eventually
 from tests.running import Runs, completed_activities
@@ -54,28 +55,36 @@ def test_worker_without_a_store_says_so(programs: Programs) -> None:
     assert "DEER_STORE" in err
 
 
+def test_worker_whose_store_cannot_be_written_says_so_before_it_works(programs: Programs, tmp_path: Path) -> None:
+    """With a file where the store should be a worker exits 2 with one line, before it waits for its server."""
+    (tmp_path / "file").touch()
+    settings = {"TEMPORAL_ADDRESS": "127.0.0.1:1", "DEER_STORE": str(tmp_path / "file" / "store")}
+    code, out, err = programs.run("worker.py", settings=settings)
+    assert (code, out) == (2, "")
+    assert "cannot be written" in err.splitlines()[-1]
+    assert "DEER_STORE" in err.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("worker.py",),
-        ("starter.py", "research", "Why?", "--auto-accept"),
-        ("starter.py", "research", "Why?", "--detach"),
-        ("starter.py", "serve"),
-    ],
+    [("research", "Why?", "--auto-accept"), ("research", "Why?", "--detach"), ("serve",)],
     ids=" ".join,
 )
 def test_a_store_that_cannot_be_written_is_said_before_anything_starts(
-    programs: Programs, tmp_path: Path, arguments: tuple[str, ...]
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    programs: Programs,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
 ) -> None:
-    """With a file where the store should be, worker and embedded mode exit 2 with one line; no server, no run."""
+    """With a file where the store should be, embedded mode exits 2 with one line; no server, no run."""
     (tmp_path / "file").touch()
-    address = {"TEMPORAL_ADDRESS": "127.0.0.1:1"} if arguments == ("worker.py",) else {}
-    settings = {**address, "DEER_STORE": str(tmp_path / "file" / "store")}
-    code, out, err = programs.run(*arguments, settings=settings)
-    assert (code, out) == (2, "")
-    complaint = err.splitlines()[-1]  # after what the command line says of a run without a model
-    assert "cannot be written" in complaint
-    assert "DEER_STORE" in complaint
+    settings = {"DEER_STORE": str(tmp_path / "file" / "store"), "DEER_DATA_DIR": str(programs.data_dir)}
+    ran = CommandLine(monkeypatch, capsys, settings).run(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.error == ran.err.splitlines()[-1]  # after what the command line says of a run without a model
+    assert "cannot be written" in ran.error
+    assert "DEER_STORE" in ran.error
     assert programs.server is None
 
 

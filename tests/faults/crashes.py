@@ -70,7 +70,7 @@ class Lane:
                 CrashPoint(boundary, moment)
                 for boundary in await recorded_boundaries(run)
                 for moment in (Moment if boundary in called else (Moment.RECORDED,))
-                if boundary != "save_run 1"  # the run is over with it: there is no worker to be missed
+                if boundary != "save_run 2"  # the run is over with it: there is no worker to be missed
             ]
 
     async def crash_at(self, point: CrashPoint) -> Crash:

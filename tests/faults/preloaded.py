@@ -18,6 +18,7 @@ from deer.devserver.processes import ProcessId, process
 from tests.source import ROOT
 
 KILLED_WITHIN_S = 5.0
+_OF_A_MODEL = {"OPENAI_API_KEY": "none", "BASIC_MODEL": "none"}
 
 
 class ForkedWorker:
@@ -70,8 +71,9 @@ class PreloadedProduct:
 def _fork_on_demand() -> None:
     """Fork a worker for each line of standard input, and answer with its process id."""
     import worker
-    import workflows.research  # noqa: F401 - loaded for the children
+    from deer.config import load_settings
 
+    worker.load_worker(load_settings(_OF_A_MODEL))  # for the children
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system collects those that ended
     for line in sys.stdin:
         asked = json.loads(line)

@@ -17,7 +17,7 @@ async def test_a_run_whose_worker_was_killed_ends_as_if_it_had_not(temporal: str
     async with crash_lanes(tmp_path, 1) as (lane,):
         points = await lane.run_undisturbed()
         assert SAMPLE in points
-        assert len({point.boundary for point in points}) == 26
+        assert len({point.boundary for point in points}) == 27
         crash = await lane.crash_at(SAMPLE)
     assert crash.breaches == ()
     assert 1 <= crash.in_flight <= 4

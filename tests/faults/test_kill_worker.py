@@ -4,7 +4,6 @@ A call is complete when Temporal has recorded the result of its activity; until 
 may repeat it once.
 """
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -22,12 +21,12 @@ from tests.faults.worker_process import WorkerProcess
 from tests.running import Run, Runs, children_in, completed_activities
 from tests.scripted import (
     Call,
-    Gate,
     ScriptedServices,
     analysis_step,
     leaked_canaries,
     plan_of,
     research_step,
+    subject_of,
 )
 from tests.scripted.roles import asked_text
 
@@ -74,11 +73,11 @@ async def deployment(server: WorkflowEnvironment, process: WorkerProcess) -> Asy
 
 
 def plan_by_number(call: Call) -> str:
-    """A plan of its own for each run, told by the number in its question."""
+    """A plan of its own for each run, told by the number in its question: with as many steps as it needs."""
     number = number_of(asked_text(call))
-    return plan_of(
-        research_step(f"subject-{number}x"), research_step(f"subject-{number}y"), analysis_step(depends_on=[1, 2])
-    )
+    held = [research_step(f"subject-{mark}") for mark in KILLED_IN if mark.startswith(number) and mark != number]
+    plan = [research_step(f"subject-{number}x"), *held]
+    return plan_of(*plan, *([analysis_step()] if number == WITH_ANALYSIS else []))
 
 
 def number_of(text: str) -> str:
@@ -88,28 +87,29 @@ def number_of(text: str) -> str:
 
 def belongs(number: str, call: Call) -> bool:
     """Whether a call is made for the run of this number."""
-    query, subject = str(call.body.get("query", "")), f"subject-{number}x"
-    return f"question number {number}" in call.text + query or subject in query or subject in call.path
+    query = str(call.body.get("query", ""))
+    return f"question number {number}" in call.text + query or f"subject-{number}x" in query + call.path
 
 
+def is_turn(mark: str, rounds: int, call: Call) -> bool:
+    """Whether a call is this turn of the step on the subject of this mark."""
+    return subject_of(call) == f"subject-{mark}" and call.rounds == rounds
+
+
+WITH_ANALYSIS = "14"
 KILLED_IN: dict[str, tuple[str, Callable[[Call], bool]]] = {
-    "10": ("coordinator", lambda call: True),
-    "11": ("search", lambda call: "number" in str(call.body["query"])),
-    "12": ("planner", lambda call: True),
-    "13": ("researcher", lambda call: "13x" in asked_text(call) and call.rounds == 0),
-    "14": ("search", lambda call: "14x" in str(call.body["query"])),
-    "15": ("researcher", lambda call: "15x" in asked_text(call) and call.rounds == 1),
-    "16": ("page", lambda call: True),
-    "17": ("researcher", lambda call: "17x" in asked_text(call) and call.rounds == 2),
-    "18": ("analyst", lambda call: True),
-    "19": ("reporter", lambda call: True),
+    "10": ("coordinator", lambda call: belongs("10", call)),
+    "11": ("search", lambda call: belongs("11", call) and "number" in str(call.body["query"])),
+    "12": ("planner", lambda call: belongs("12", call)),
+    "13a": ("researcher", lambda call: is_turn("13a", 0, call)),
+    "13b": ("search", lambda call: "subject-13b" in str(call.body["query"])),
+    "13c": ("researcher", lambda call: is_turn("13c", 1, call)),
+    "13d": ("page", lambda call: "subject-13d" in call.path),
+    "13e": ("researcher", lambda call: is_turn("13e", 2, call)),
+    "14": ("analyst", lambda call: belongs("14", call)),
+    "15": ("reporter", lambda call: belongs("15", call)),
 }
-
-
-def gate_for(scripted: ScriptedServices, number: str) -> Gate:
-    """Holds the call in which the run of this number is to be killed."""
-    of, where = KILLED_IN[number]
-    return scripted.hold(of, where=lambda call: belongs(number, call) and where(call))
+"""The calls in which the worker is killed, by the number of the run and, within one, the letter of the step."""
 
 
 async def completed_calls(runs: list[Run]) -> Counter[str]:
@@ -135,25 +135,31 @@ async def all_recorded(runs: list[Run], scripted: ScriptedServices) -> bool | Sh
 async def test_killed_in_every_kind_of_call_only_that_call_is_repeated(
     deployment: Deployment, scripted: ScriptedServices
 ) -> None:
-    """Case T01: ten runs, each held in another kind of call, repeat that call alone; a waiting plan repeats nothing."""
+    """Case T01: runs and steps held in ten kinds of calls repeat these alone; a waiting plan repeats nothing."""
     scripted.scripts["planner"] = plan_by_number
-    gates = {number: gate_for(scripted, number) for number in KILLED_IN}
+    gates = [scripted.hold(of, where=where) for of, where in KILLED_IN.values()]
     waiting = await deployment.runs.start("question number 20")
-    runs = [await deployment.runs.start(f"question number {number}", auto_accept=True) for number in KILLED_IN]
+    runs = [
+        await deployment.runs.start(
+            f"question number {number}", auto_accept=True, max_steps=len(KILLED_IN), max_parallel_steps=len(KILLED_IN)
+        )
+        for number in sorted({mark[:2] for mark in KILLED_IN})
+    ]
     await waiting.reach(Phase.AWAITING_REVIEW, within_s=40)
-    await eventually(lambda: all(gate.caught for gate in gates.values()), "every run in its call", 40)
+    await eventually(lambda: all(gate.caught for gate in gates), "every run in its call", 40)
     await eventually(lambda: all_recorded([waiting, *runs], scripted), "all other calls recorded")
     assert len(scripted.log.open()) == len(KILLED_IN)
 
     deployment.worker.kill()
-    for gate in gates.values():
+    for gate in gates:
         gate.open()
-    held = {gate.caught[0].key for gate in gates.values()}
+    held = {gate.caught[0].key for gate in gates}
     deployment.worker.start()
     await deployment.worker.until_ready()
     await waiting.signal("approve")
     await eventually(lambda: held <= _repeated(scripted), "every held call again", RESUMED_WITHIN_S)
-    ends = await asyncio.gather(*(run.end(within_s=40) for run in (waiting, *runs)))
+    give_up_at = time.monotonic() + 40
+    ends = [await run.end(within_s=give_up_at - time.monotonic()) for run in (waiting, *runs)]
     assert {status.phase for status in ends} == {Phase.COMPLETED}
     assert _repeated(scripted) == held
     assert max(_times_asked(scripted).values()) == 2
@@ -167,7 +173,9 @@ async def test_what_was_approved_without_a_worker_is_taken_up_when_one_comes(
     scripted.scripts["planner"] = plan_by_number
     numbers = ["40", "41", "42", "43"]
     runs = [await deployment.runs.start(f"question number {number}") for number in numbers]
-    await asyncio.gather(*(run.reach(Phase.AWAITING_REVIEW, within_s=40) for run in runs))
+    give_up_at = time.monotonic() + 40
+    for run in runs:
+        await run.reach(Phase.AWAITING_REVIEW, within_s=give_up_at - time.monotonic())
     deployment.worker.freeze()
     for run in runs[:2]:
         await run.signal("approve")

@@ -24,11 +24,9 @@ from deer.ports import PageReader, PrunableStore, TextStore
 from deer.providers.documents import StoredDocuments
 from deer.providers.files import FileStore
 from deer.providers.pages import WebPages
-from deer.providers.tavily import TavilySearch
 from tests.running.runs import Runs
 from tests.scripted import ScriptedServices
-from tests.scripted.canaries import SEARCH_KEY
-from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT, open_models
+from worker import EAGER_ACTIVITIES, STICKY_TIMEOUT, open_models, open_search, services_of_worker
 from workflows.policies import BUGS
 from workflows.research import Research
 from workflows.step import Step
@@ -62,17 +60,15 @@ async def research_worker(
 
     `pages` is handed in because its processes take a second to start, and serve many workers.
     A `forgetful` one replays every workflow from its history at each task, within the SDK's sandbox. `settings` are
-    those of the models, by the names of their variables, on top of the services' own.
+    those of models and searches, by the names of their variables, on top of the services' own.
     """
     store = store or FileStore(directory / "store")
     client = client_with(await _unpacked(client), store)
     documents = StoredDocuments(store)
     async with AsyncExitStack() as open_connections:
-        environment = {**services.environment(), **MODEL_TIMEOUT, **settings}
-        model = open_models(load_settings(environment, directory), open_connections)
-        engine = await open_connections.enter_async_context(
-            aclosing(TavilySearch(SEARCH_KEY, services.url, SERVICE_TIMEOUT))
-        )
+        loaded = load_settings({**services.environment(), **MODEL_TIMEOUT, **settings}, directory)
+        model = open_models(loaded, open_connections)
+        engine = open_search(loaded, services_of_worker(loaded), open_connections)
         activities = [
             *ModelActivities(model, store).all,
             *SearchActivities(engine, documents, store).all,

@@ -58,6 +58,8 @@ class Setup:
     """None: three pages named after the query."""
     pages: dict[str, str] = field(default_factory=dict)
     """HTML by name; other names get an article made for them."""
+    files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    """What is no HTML in UTF-8, by name: the type that the server says, and the bytes."""
     drips: frozenset[str] = frozenset()
     """Names of pages that come a little at a time: 100 MB in a quarter of an hour."""
     failure: Callable[[Call], Failure | None] | None = None
@@ -241,6 +243,9 @@ class ScriptedServices:
         if name in self.setup.drips:
             return StreamingResponse(_drip(call), media_type="text/html")
         _finish(call, 200)
+        if name in self.setup.files:
+            content_type, body = self.setup.files[name]
+            return self._watched(call, Response(body, headers={"Content-Type": content_type}))
         return self._watched(call, HTMLResponse(self.setup.pages.get(name) or article(name)))
 
     def _arrived(self, kind: Kind, role: str = "", path: str = "", body: Json | None = None) -> Call:

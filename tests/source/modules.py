@@ -50,7 +50,7 @@ class Module:
         """The parsed source."""
         return ast.parse(self.text, str(self.path))
 
-    @property
+    @functools.cached_property
     def lines(self) -> list[str]:
         """The source by line, from index 0."""
         return self.text.splitlines()
@@ -59,14 +59,16 @@ class Module:
         """Whether it is one of these modules or packages, or inside one."""
         return any(self.name == package or self.name.startswith(f"{package}.") for package in packages)
 
-    def imports(self) -> Iterator[Import]:
+    @functools.cached_property
+    def imports(self) -> tuple[Import, ...]:
         """Every import, also those inside functions and under TYPE_CHECKING."""
         inside = {
             id(node)
-            for function in ast.walk(self.tree)
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+            for function in self.functions
             for node in ast.walk(function)
+            if isinstance(node, ast.Import | ast.ImportFrom)
         }
+        found = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -74,14 +76,13 @@ class Module:
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
             else:
                 continue
-            for name in names:
-                yield Import(name, node.lineno, id(node) in inside)
+            found += [Import(name, node.lineno, id(node) in inside) for name in names]
+        return tuple(found)
 
-    def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    @functools.cached_property
+    def functions(self) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
         """Every function and method."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield node
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
     def at(self, line: int) -> str:
         """Where a line is, for a message."""

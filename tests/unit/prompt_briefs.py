@@ -117,7 +117,7 @@ def judge(locale: str, *, question: str = QUESTION) -> JudgeBrief:
 def reporter(
     locale: str,
     *,
-    style: ReportStyle = ReportStyle.STANDARD,
+    style: ReportStyle = ReportStyle.NEUTRAL,
     sources: tuple[SourceBrief, ...] = (SOURCE,),
     written: str | TextRef = "",
     question: str = QUESTION,

@@ -125,6 +125,34 @@ def test_steps_ask_a_few_times_however_many_calls_they_make(tokens: int, at_work
     assert sum(worker.asked for worker in workers) <= 50 + at_work
 
 
+@pytest.mark.parametrize(
+    ("before", "limit"), [((9_000, 0, 0), 12_000), ((0, 5_000, 5_000), 9_000), ((50, 20, 0), 4_000)]
+)
+def test_a_new_limit_counts_what_was_spent_before_it(before: tuple[int, ...], limit: int) -> None:
+    """Steps at work account for what they spent without a limit before one has a share; they pass it by a call each."""
+    ledger, spent = Ledger(), Usage(input_tokens=100)
+    for number in range(len(before)):
+        ledger.open(f"s{number}", spent, len(before))
+    workers = [Worker(ledger, f"s{number}") for number in range(len(before))]
+    for worker, tokens in zip(workers, before, strict=True):
+        worker.usage = Usage(input_tokens=tokens)
+    for step_id, lease in ledger.change(Budget(tokens=limit), spent).items():
+        worker = next(worker for worker in workers if worker.step_id == step_id)
+        assert worker.allowance.take(lease)
+        assert not ledger.has_left(Kind.TOKENS, spent)
+        ledger.ask(step_id, worker.usage, worker.allowance.wants)
+    settle(ledger, spent, workers)
+    while any(worker.allowance.refusal((Kind.TOKENS,)) is None for worker in workers):
+        for worker in workers:
+            if not worker.waits:
+                worker.spend(CALL, (Kind.TOKENS,))
+        settle(ledger, spent, workers)
+    used = amount(spent, Kind.TOKENS) + sum(amount(worker.usage, Kind.TOKENS) for worker in workers)
+    for_steps = for_research(ledger.budget, Kind.TOKENS)
+    assert for_steps is not None
+    assert used <= max(sum(before) + 100, for_steps) + len(before) * 120
+
+
 def test_nobody_is_denied_what_another_step_may_return() -> None:
     """The one who asks waits while another is at work, and is answered by what that returns; alone it is denied."""
     ledger = Ledger(budget=Budget(searches=2))
@@ -270,7 +298,7 @@ def test_steps_at_work_are_ended_once_when_the_time_is_over() -> None:
 
 
 def test_limits_are_set_lifted_and_lowered_while_steps_are_at_work() -> None:
-    """A new limit reaches steps as a share, a lifted one as no limit, and one that leaves nothing has them account."""
+    """A limit that is new or leaves nothing has steps account, a lifted one reaches them as no limit."""
     state = researching(Budget(searches=9))
     flow.start_ready_steps(state)
 
@@ -278,9 +306,13 @@ def test_limits_are_set_lifted_and_lowered_while_steps_are_at_work() -> None:
         orders = flow.take_control(state, NOW, Control(action=ControlAction.BUDGET, budget=limits))
         return {step_id: lease for step_id, lease in orders.tell.items() if isinstance(lease, Lease)}
 
-    assert all(lease.granted[Kind.TOKENS] > 0 for lease in told(tokens=8_000).values())
+    new = told(tokens=8_000)
+    assert [lease.granted[Kind.TOKENS] for lease in new.values()] == [0, 0]
+    for step_id in new:
+        state.ledger.ask(step_id, CALL, {Kind.TOKENS: 0})
+    assert all(lease.granted[Kind.TOKENS] > 120 for lease in flow.settle_leases(state, NOW).values())
     assert told(pages=None) == {}
-    assert all(lease.granted[Kind.TOKENS] == 0 for lease in told(tokens=10).values())
+    assert [lease.granted[Kind.TOKENS] for lease in told(tokens=10).values()] == [120, 120]
     lifted = told(tokens=None)
     assert set(lifted) == {"s1", "s2"}
     assert all(Kind.TOKENS not in lease.granted for lease in lifted.values())

@@ -96,6 +96,20 @@ def test_environment_of_our_services_is_accepted(name: str, tmp_path: Path) -> N
     assert "texts:/data" in SERVICES[name]["volumes"]
 
 
+@pytest.mark.parametrize("name", ["worker", "starter"])
+def test_a_bucket_can_be_the_store_of_our_services(name: str, tmp_path: Path) -> None:
+    """With `DEER_STORE` and a key in .env, worker and starter have the same bucket and the right to it."""
+    given = {"DEER_STORE": "s3://texts/deer", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key"}
+    filled = {
+        variable: VARIABLE.sub(lambda found: given.get(found["name"]) or "", str(value))
+        for variable, value in SERVICES[name]["environment"].items()
+        if variable.startswith(("DEER_STORE", "AWS_", "TEMPORAL_ADDRESS"))
+    }
+    settings = load_settings(filled, tmp_path)
+    assert settings.store_location(embedded=False) == "s3://texts/deer"
+    assert set(settings.aws) == {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+
+
 def test_only_the_worker_holds_provider_keys() -> None:
     """No service but the worker gets the keys of model and search."""
     for name, service in SERVICES.items():
@@ -173,10 +187,15 @@ class TestImage:
     LINES = (CHECKOUT / "Dockerfile").read_text().splitlines()
 
     def test_packages_come_from_the_lock(self) -> None:
-        """Packages are installed from the core lock under its hashes, and from nowhere else."""
+        """Packages are those of core and S3 store, installed from their lock under its hashes, from nowhere else."""
         installs = [line for line in self.LINES if "pip install" in line]
         assert len(installs) == 1
-        assert "--require-hashes -r /tmp/requirements.lock" in installs[0]
+        assert "--require-hashes -r /tmp/s3.lock" in installs[0]
+        assert "COPY requirements/s3.lock /tmp/" in self.LINES
+        locked = (CHECKOUT / "requirements/s3.lock").read_text()
+        core = re.findall(r"^[a-z0-9._-]+==\S+", (CHECKOUT / "requirements.lock").read_text(), re.MULTILINE)
+        assert core
+        assert not [pin for pin in (*core, "obstore==") if pin not in locked]
 
     def test_program_runs_without_root(self) -> None:
         """The last user is not root, and the program gets signals itself."""

@@ -149,7 +149,7 @@ class TestRefusals:
             ("MAX_PLAN_STEPS", "0", "a whole number from 1 to 30"),
             ("MAX_PLAN_STEPS", "31", "a whole number from 1 to 30"),
             ("MAX_PLAN_STEPS", "many", "a whole number from 1 to 30"),
-            ("SEARCH_API", "duckduckgo", "tavily, documents"),
+            ("SEARCH_API", "bing", "tavily, brave, serper, searxng, duckduckgo, wikipedia, arxiv, documents"),
             ("DEER_ENV", "prod", "development, production"),
             ("DEER_REQUIRE", "firefox", "chromium, temporal"),
             ("DEER_STORE", "gs://bucket/x", "a directory that workers and starter share, or s3://bucket/prefix"),
@@ -238,6 +238,12 @@ class TestRefusals:
         assert allowed.test_allow_hosts == {"127.0.0.1", "localhost"}
         message = refusal(tmp_path, DEER_TEST_ALLOW_HOSTS="127.0.0.1", DEER_ENV="production")
         assert "DEER_TEST_ALLOW_HOSTS" in message
+
+    def test_ports_of_pages(self, tmp_path: Path) -> None:
+        """Ports are numbers; what is none is refused with what is allowed."""
+        assert load_settings({"DEER_PAGE_PORTS": "8080, 8443"}, tmp_path).page_ports == {8080, 8443}
+        assert "port numbers from 1 to 65535" in refusal(tmp_path, DEER_PAGE_PORTS="8080, http")
+        assert "port numbers from 1 to 65535" in refusal(tmp_path, DEER_PAGE_PORTS="0")
 
     def test_mcp_servers_are_not_supported(self, tmp_path: Path) -> None:
         """MCP servers are refused rather than ignored; an empty list of them is none."""

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +39,20 @@ def data_dir(temporal: str, tmp_path: Path) -> Iterator[Path]:
     record = read_record(tmp_path / "data")
     if record and record.is_alive:
         os.kill(record.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+async def running(
+    temporal: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[ServerHold, int, Path]]:
+    """A server at a port that was asked for, held by a process that has keys: hold, port and data directory."""
+    data_dir, port = tmp_path_factory.mktemp("running") / "data", free_port()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OPENAI_API_KEY", "sk-canary")
+        environment.setenv("TEMPORAL_ADDRESS", "elsewhere.example:7233")
+        hold = await hold_server(data_dir, port=port)
+    yield hold, port, data_dir
+    await released(hold)
 
 
 def another_process(data_dir: Path) -> subprocess.Popen[str]:
@@ -82,17 +96,23 @@ def free_port() -> int:
 
 
 async def test_second_client_uses_the_same_server_and_the_last_one_stops_it(data_dir: Path) -> None:
-    """A server is reused while it runs, outlives all clients but the last, and its database stays."""
+    """A server is reused until its last client stops it; a newcomer waits for its end: two never share a database."""
     first = await hold_server(data_dir)
     second = await hold_server(data_dir)
     assert first.address == second.address
     first.release()
     await asyncio.sleep(0)
     assert recorded_server(data_dir) is not None
+    old = recorded(data_dir)
     second.release()
     assert recorded_server(data_dir) is None, "a server that was told to stop takes no clients"
+    newcomer = await hold_server(data_dir)
+    assert not old.is_alive
+    assert recorded(data_dir).pid != old.pid
+    newcomer.release()
     await eventually(lambda: not recorded(data_dir).is_alive, "the end of the server", within_s=10)
     assert not is_listening(first.address)
+    assert not is_listening(newcomer.address)
     assert (data_dir / "temporal.db").exists()
 
 
@@ -153,44 +173,28 @@ async def test_record_that_cannot_be_read_counts_as_none(data_dir: Path, broken:
     await released(hold)
 
 
-async def test_client_that_comes_while_the_server_ends_waits_and_starts_it_anew(data_dir: Path) -> None:
-    """Two servers never share one database: a newcomer waits until the old one has ended."""
-    first = await hold_server(data_dir)
-    old = recorded(data_dir)
-    first.release()
-    second = await hold_server(data_dir)
-    assert not old.is_alive
-    assert recorded(data_dir).pid != old.pid
-    await released(second)
-
-
-async def test_server_is_out_of_reach_of_other_machines_and_keys(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_server_is_out_of_reach_of_other_machines_and_keys(running: tuple[ServerHold, int, Path]) -> None:
     """The server listens on loopback only, in a session of its own, and gets none of our variables."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    monkeypatch.setenv("TEMPORAL_ADDRESS", "elsewhere.example:7233")
-    hold = await hold_server(data_dir)
+    hold, _, data_dir = running
     pid = recorded(data_dir).pid
     assert hold.address.startswith("127.0.0.1:")
     assert hold.ui.startswith("http://127.0.0.1:")
     assert os.getsid(pid) == pid
     assert not {"OPENAI_API_KEY", "TEMPORAL_ADDRESS"} & environment_of(pid).keys()
     assert log_file(data_dir).exists()
-    await released(hold)
 
 
-async def test_port_is_taken_from_the_caller_and_refused_when_taken(data_dir: Path, tmp_path: Path) -> None:
+async def test_port_is_taken_from_the_caller_and_refused_when_taken(
+    running: tuple[ServerHold, int, Path], tmp_path: Path
+) -> None:
     """A named port is used; one that is taken, or another than the running server's, is refused by name."""
-    port = free_port()
-    hold = await hold_server(data_dir, port=port)
+    hold, port, data_dir = running
     assert hold.address == f"127.0.0.1:{port}"
     with pytest.raises(SettingsError, match=f"--port {port} is taken"):
         await hold_server(tmp_path / "other", port=port)
     with pytest.raises(SettingsError, match=f"already runs at 127.0.0.1:{port}"):
         await hold_server(data_dir, port=free_port())
     assert len(recorded(data_dir).live_clients) == 1
-    await released(hold)
 
 
 async def test_data_directory_that_cannot_be_used_is_named(temporal: str, tmp_path: Path) -> None:
@@ -200,9 +204,10 @@ async def test_data_directory_that_cannot_be_used_is_named(temporal: str, tmp_pa
         await hold_server(tmp_path / "file" / "data")
 
 
-async def test_one_client_works_and_another_may_when_it_stops(data_dir: Path) -> None:
+async def test_one_client_works_and_another_may_when_it_stops(running: tuple[ServerHold, int, Path]) -> None:
     """Only one client is recorded with a worker; the next may once that one takes no more work."""
-    first, second = await hold_server(data_dir), await hold_server(data_dir)
+    first, _, data_dir = running
+    second = await hold_server(data_dir)
     assert first.start_working()
     assert not second.start_working()
     first.stop_working()
@@ -210,7 +215,6 @@ async def test_one_client_works_and_another_may_when_it_stops(data_dir: Path) ->
     assert recorded(data_dir).has_worker
     second.release()
     assert first.start_working()
-    await released(first)
 
 
 async def released(hold: ServerHold) -> None:

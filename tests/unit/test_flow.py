@@ -342,20 +342,6 @@ def test_long_texts_show_their_beginning_and_where_the_whole_is() -> None:
     assert flow.references_of(state) == {"plan.steps.s1.finding": ref, "report.markdown": ref}
 
 
-def test_progress_is_read_from_a_cursor_and_forgets_the_oldest() -> None:
-    """Each line is given once; beyond the limit the oldest are gone and an old cursor gets what is left."""
-    state = begun()
-    state.record(NOW, "first")
-    page = flow.progress_since(state, "")
-    assert [entry.text for entry in page.entries] == ["first"]
-    assert flow.progress_since(state, page.cursor).entries == ()
-    for number in range(600):
-        state.record(NOW, f"line\n {number}")
-    later = flow.progress_since(state, page.cursor)
-    assert (len(later.entries), later.entries[-1].text) == (500, "line 599")
-    assert flow.progress_since(state, "nonsense").entries == later.entries
-
-
 def test_the_picture_escapes_what_others_wrote() -> None:
     """Titles and reasons come from models and pages: they cannot draw in Temporal's UI."""
     state = planned(drafted("**bold** [x](javascript:1)\n# H"))

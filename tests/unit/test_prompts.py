@@ -14,6 +14,8 @@ from deer.models import (
     Check,
     CheckedClaim,
     FindingBrief,
+    PagePart,
+    PageView,
     Role,
     Source,
     SourceBrief,
@@ -329,3 +331,40 @@ def test_tool_messages_are_json_marked_as_data() -> None:
         "cut": False,
     }
     assert json.loads(error.content) == {"error": "no such tool"}
+
+
+def test_a_long_page_is_shown_by_passages_with_their_places() -> None:
+    """Passages carry the places of their characters, the page its length; author and date come where they are known."""
+    text = "a" * 9_000 + "the telling words" + "b" * 9_000
+    page = Source(id="s2-1", url="https://a.example", title="A", texts=(text,))
+    parts = (PagePart(start=0, end=10), PagePart(start=9_000, end=9_017))
+    view = PageView(parts=parts, author="Ann Lee", published="2024-03-05", was_cut=True)
+    shown = json.loads(tool_message(ToolReply(call_id="c1", page=page, view=view), "en-US").content)
+    assert shown["passages"] == [
+        {"from": 0, "to": 10, "text": "a" * 10},
+        {"from": 9_000, "to": 9_017, "text": "the telling words"},
+    ]
+    assert (shown["chars"], shown["cut"], shown["author"], shown["published"]) == (
+        18_017,
+        True,
+        "Ann Lee",
+        "2024-03-05",
+    )
+    assert "text" not in shown
+
+
+def test_a_pdf_is_shown_page_by_page() -> None:
+    """The pages of a PDF come with their numbers, also where a part begins in the middle of one; empty ones do not."""
+    text = "first\n\n\fsecond\n\n\f\n\n\ffourth"
+    page = Source(id="s2-1", url="https://a.example/a.pdf", title="A", texts=(text,))
+    whole = json.loads(tool_message(ToolReply(call_id="c1", page=page), "en-US").content)
+    assert whole["passages"] == [
+        {"page": 1, "text": "first"},
+        {"page": 2, "text": "second"},
+        {"page": 4, "text": "fourth"},
+    ]
+    assert (whole["pages"], whole["cut"]) == (4, False)
+    view = PageView(parts=(PagePart(start=text.index("cond"), end=len(text) - 2),))
+    part = json.loads(tool_message(ToolReply(call_id="c1", page=page, view=view), "en-US").content)
+    assert part["passages"] == [{"page": 2, "text": "cond"}, {"page": 4, "text": "four"}]
+    assert part["cut"] is True

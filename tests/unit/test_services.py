@@ -57,7 +57,7 @@ class TestServices:
     def test_each_way_to_set_a_model(self, settings: Settings) -> None:
         """A key, an address or a model with an address sets a model, which then needs something to search."""
         assert settings.services(documents=True).model == "openai"
-        with pytest.raises(SettingsError, match=r"TAVILY_API_KEY.*--documents"):
+        with pytest.raises(SettingsError, match=r"TAVILY_API_KEY.*SEARCH_API=duckduckgo.*--documents"):
             settings.services()
 
     def test_model_name_without_endpoint_is_refused(self) -> None:
@@ -71,6 +71,54 @@ class TestServices:
             Settings(search_api=(SearchApi.TAVILY,)).services()
         own = Settings(search_api=(SearchApi.TAVILY,), tavily_base_url="http://search.test")
         assert own.services().search == (SearchApi.TAVILY,)
+
+    @pytest.mark.parametrize(
+        ("engine", "variable"),
+        [("brave", "BRAVE_SEARCH_API_KEY"), ("serper", "SERPER_API_KEY"), ("searxng", "SEARX_HOST")],
+    )
+    def test_an_engine_names_what_it_lacks(self, tmp_path: Path, engine: str, variable: str) -> None:
+        """An engine that needs a key or an address is refused without it, by name; setting that alone chooses it."""
+        with pytest.raises(SettingsError, match=f"SEARCH_API names {engine}, which needs .* set {variable}"):
+            load_settings({"SEARCH_API": engine}, tmp_path).services()
+        assert load_settings({variable: "http://x.test"}, tmp_path).services().search == (engine,)
+
+    def test_engines_keep_their_order(self, tmp_path: Path) -> None:
+        """Several engines answer in the order that they are named in, each once; DeerFlow's names are understood."""
+        env = {"SEARCH_API": "wikipedia, brave_search,searx, arxiv,wikipedia,duckduckgo", "SEARX_HOST": "http://s.test"}
+        settings = load_settings({**env, "BRAVE_SEARCH_API_KEY": KEY}, tmp_path)
+        assert settings.services().search == ("wikipedia", "brave", "searxng", "arxiv", "duckduckgo")
+        assert settings.search_access(SearchApi.BRAVE) == (KEY, None)
+        assert settings.search_access(SearchApi.SEARXNG) == (None, "http://s.test")
+        assert settings.search_access(SearchApi.ARXIV) == (None, None)
+
+    def test_several_keys_are_several_engines(self, tmp_path: Path) -> None:
+        """Without SEARCH_API every engine serves that something was set for."""
+        env = {"SERPER_API_KEY": KEY, "TAVILY_API_KEY": KEY}
+        assert load_settings(env, tmp_path).services().search == ("tavily", "serper")
+
+    def test_deerflows_table_of_the_search_engine(self, tmp_path: Path) -> None:
+        """conf.yaml may name the engine and what holds for every search as DeerFlow does; SEARCH_API wins."""
+        (tmp_path / "conf.yaml").write_text(
+            "SEARCH_ENGINE:\n  engine: tavily\n  include_domains:\n    - a.org\n  min_score_threshold: 0.4\n"
+        )
+        settings = load_settings({"TAVILY_API_KEY": KEY, "SEARCH_ENGINE__TIME_RANGE": "month"}, tmp_path)
+        assert settings.services().search == ("tavily",)
+        options = settings.search_engine
+        assert (options.include_domains, options.min_score_threshold, options.time_range) == (("a.org",), 0.4, "month")
+        assert load_settings({"SEARCH_API": "arxiv"}, tmp_path).services().search == ("arxiv",)
+
+    @pytest.mark.parametrize(
+        ("field", "value", "allowed"),
+        [
+            ("MIN_SCORE_THRESHOLD", "2", "a number from 0 to 1"),
+            ("TIME_RANGE", "decade", "day, week, month or year"),
+            ("INCLUDE_IMAGES", "true", "allowed: engine, include_domains, exclude_domains, search_depth"),
+        ],
+    )
+    def test_a_wrong_field_of_that_table_is_named(self, tmp_path: Path, field: str, value: str, allowed: str) -> None:
+        """A value that is not allowed and a field that there is not stop the program with what is allowed."""
+        with pytest.raises(SettingsError, match=f"SEARCH_ENGINE.{field.lower()}.*{allowed}"):
+            load_settings({f"SEARCH_ENGINE__{field}": value}, tmp_path)
 
 
 class TestModels:

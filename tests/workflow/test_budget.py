@@ -187,6 +187,29 @@ async def test_a_raised_budget_gives_work_back(runs: Runs, scripted: ScriptedSer
     assert status.budget[Kind.TOKENS].limit == 90_000
 
 
+async def test_a_first_limit_in_mid_run_counts_what_was_spent_before_it(runs: Runs, scripted: ScriptedServices) -> None:
+    """One step searched twelve times before there was a limit of thirteen: the other is given one, not a share."""
+
+    def searches(call: Call) -> Answer:
+        count = 12 if "subject-a1" in call.text else 3
+        wishes = (ToolCall("web_search", {"query": f"{subject_of(call)} view {n}"}) for n in range(count))
+        return ToolCalls(tuple(wishes)) if call.rounds == 0 else finding(call)
+
+    scripted.scripts["planner"] = plan_of(research_step("subject-a1"), research_step("subject-b1"))
+    scripted.scripts["researcher"] = searches
+    first = scripted.hold("researcher", where=lambda call: call.rounds == 1 and "subject-a1" in call.text)
+    second = scripted.hold("researcher", where=lambda call: call.rounds == 0 and "subject-b1" in call.text)
+    run = await runs.start(auto_accept=True, look_around=False)
+    for gate in (first, second):
+        await caught(gate)
+    await control(run, "budget", budget={"searches": 13})
+    for gate in (second, first):
+        gate.open()
+    status = await run.end()
+    assert scripted.log.count("search") == status.usage.searches == 13
+    assert any("budget of 13 searches is spent" in notice for notice in status.notices)
+
+
 async def test_a_lowered_budget_ends_steps_at_their_next_call(runs: Runs, scripted: ScriptedServices) -> None:
     """What steps were given before does not last longer than a limit that a person set since."""
     scripted.scripts["planner"] = plan_of(research_step("subject-a1"), research_step("subject-b1"))

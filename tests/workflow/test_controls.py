@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 
 from deer.models import Phase, RunStatus, StepStatus
 from tests.eventually import always, eventually
@@ -75,6 +76,27 @@ async def test_a_paused_run_ends_its_calls_and_begins_none(runs: Runs, scripted:
     assert status.phase is Phase.COMPLETED
     keys = [call.key for call in scripted.log.calls()]
     assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("action", ["pause", "finish"])
+async def test_what_begins_nothing_new_is_answered_when_all_steps_know(
+    runs: Runs, scripted: ScriptedServices, action: str
+) -> None:
+    """Each step at work has said that it heard of a pause or finish before its answer: later no call can begin."""
+    two_steps(scripted, research_step("subject-c3"))
+    gate = scripted.hold("researcher")
+    run = await runs.start("What is the value?", auto_accept=True)
+    await caught(gate)  # others may still be starting
+    await control(run, action)
+    names = [EventType.Name(event.event_type).removeprefix("EVENT_TYPE_") for event in await run.events()]
+    answered = names.index("WORKFLOW_EXECUTION_UPDATE_COMPLETED")
+    assert names[:answered].count("WORKFLOW_EXECUTION_SIGNALED") == 3
+    calls = len(scripted.log)
+    await always(lambda: len(scripted.log) == calls, "no further call", for_s=0.3)
+    gate.open()
+    if action == "pause":
+        await control(run, "resume")
+    await run.end()
 
 
 async def test_a_plan_approved_in_a_pause_is_carried_out_after_it(runs: Runs, scripted: ScriptedServices) -> None:

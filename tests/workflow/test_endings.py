@@ -1,14 +1,19 @@
 """How runs end or stop: cancelled, failed, or waiting for somebody who can mend a service."""
 
+import asyncio
 import json
+from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError
+from temporalio.testing import WorkflowEnvironment
 
 from deer.models import Phase, StepStatus
+from deer.ports import RECORDS, PageReader
+from deer.providers.files import FileStore
 from tests.eventually import eventually
-from tests.running import Runs
+from tests.running import Runs, research_worker
 from tests.scripted import REFUSED_KEY, Failure, ScriptedServices, leaked_canaries
 from tests.scripted.canaries import MODEL_KEY
 
@@ -43,6 +48,41 @@ async def test_a_cancelled_run_ends_cancelled_with_a_readable_record(
     assert record == status
     assert (record.plan is None) == (before.plan is None)
     assert len(scripted.log) == calls
+
+
+class SlowRecords(FileStore):
+    """A store that keeps the record of a run at work only when a test lets it."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.is_let = asyncio.Event()
+
+    async def write_entry(self, name: str, text: str) -> None:
+        """As a store, once it is let."""
+        if name.startswith(RECORDS) and f'"phase":"{Phase.RESEARCHING}"' in text:
+            await self.is_let.wait()
+        await super().write_entry(name, text)
+
+
+async def test_a_run_at_work_is_recorded_and_does_not_wait_for_it(
+    server: WorkflowEnvironment, scripted: ScriptedServices, pages: PageReader, tmp_path: Path
+) -> None:
+    """The record of a run that nobody reviews has its plan from the first step on; its calls go on meanwhile."""
+    store = SlowRecords(tmp_path / "store")
+    made = research_worker(server.client, scripted, pages, tmp_path, store=store)
+    async with made as started, started.of_one_test() as mine:
+        gate = scripted.hold("reporter")
+        run = await mine.start("What is the value?", auto_accept=True)
+        await eventually(lambda: gate.caught, "the reporter's call")
+        assert await run.record() is None
+        store.is_let.set()
+        record = await run.recorded(Phase.RESEARCHING)
+        assert record.plan
+        assert [step.status for step in record.plan.steps] == [StepStatus.RUNNING, StepStatus.PENDING]
+        gate.open()
+        status = await run.end()
+        assert status.phase is Phase.COMPLETED
+        assert await run.record() == status
 
 
 async def test_a_failed_run_tells_its_reason_to_temporal_too(runs: Runs, scripted: ScriptedServices) -> None:

@@ -110,6 +110,37 @@ async def test_a_finding_that_cannot_be_read_is_told_to_the_model(runs: Runs, sc
     assert "summary" in scripted.log.calls("researcher")[1].messages[-1]["content"]
 
 
+async def test_a_finding_refused_twice_is_asked_for_in_words(runs: Runs, scripted: ScriptedServices) -> None:
+    """The same faulty `submit_finding` again is not asked for a third time: one call without tools, and a notice."""
+    faulty = call_tool("submit_finding", summary="A faulty summary.", claims=[{"text": ""}])
+    one_step(scripted, SEARCH, faulty, faulty, Text("The value was measured [s1-1]."))
+    status = await runs.complete()
+    assert the_step(status) == (StepStatus.DONE, "The value was measured [s1-1].", None)
+    calls = scripted.log.calls("researcher")
+    assert [bool(call.tools) for call in calls] == [True, True, True, False]
+    assert "exactly this finding before" in calls[-1].text
+    assert [notice for notice in status.notices if "same faulty finding twice" in notice]
+
+
+async def test_a_refused_finding_is_never_the_finding(runs: Runs, scripted: ScriptedServices) -> None:
+    """Of a model that hands in the same faulty finding for ever, what it searched is told, else the step has failed."""
+    faulty = call_tool("submit_finding", summary="A faulty summary.", claims=[{"text": ""}])
+    one_step(scripted, SEARCH, faulty)
+    status = await runs.complete()
+    assert status.phase is Phase.COMPLETED_WITH_GAPS
+    step, finding, reason = the_step(status)
+    assert (step, reason) == (StepStatus.DONE, "it handed in no finding that could be taken")
+    assert finding
+    assert "[s1-1]" in finding
+    assert scripted.log.count("researcher") == 4
+
+    scripted.reset()
+    one_step(scripted, faulty)
+    status = await runs.complete("And what is the other value?")
+    assert the_step(status) == (StepStatus.FAILED, None, "no result")
+    assert "faulty summary" not in status.model_dump_json()
+
+
 async def test_a_call_made_before_is_answered_from_what_is_known(runs: Runs, scripted: ScriptedServices) -> None:
     """The same call again, in one turn or a later one, costs nothing, has the same result, and the model is told."""
     twice = ToolCalls((*SEARCH.calls, *SEARCH.calls))

@@ -12,10 +12,14 @@ from deer.models import Model
 
 MAX_DOCUMENTS = 5_000
 MAX_DOCUMENT_BYTES = 2_000_000
+MAX_PACKED_BYTES = 20_000_000
+"""PDF and Word documents are mostly pictures and fonts: their text is a small part of them."""
 MAX_TOTAL_BYTES = 200_000_000
 MAX_FILES_LOOKED_AT = 50_000
 
-READ_TYPES = (".csv", ".htm", ".html", ".markdown", ".md", ".txt")
+READ_TYPES = (".csv", ".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".txt")
+_PACKED_TYPES = (".docx", ".pdf")
+_HTML_TYPES = (".htm", ".html")
 _TITLE_CHARS = 150
 _FIRST_HEADING = re.compile(r"^#\s+(?P<title>\S.*?)\s*#*\s*$", re.MULTILINE)
 _CSV_NAME = re.compile(r"[_\s]+")
@@ -58,15 +62,15 @@ def read_folder(folder: Path) -> FolderContents:
         if len(documents) >= MAX_DOCUMENTS:
             skipped.append(Skipped(path=name, reason=f"a collection holds {MAX_DOCUMENTS} documents at most"))
             continue
-        read = _read_file(path, root)
-        if isinstance(read, str):
-            skipped.append(Skipped(path=name, reason=read))
-        elif total_bytes + len(read) > MAX_TOTAL_BYTES:
-            skipped.append(Skipped(path=name, reason=f"a collection holds {MAX_TOTAL_BYTES} bytes at most"))
-        elif (document := _document(name, read)) is None:
-            skipped.append(Skipped(path=name, reason="holds no text"))
+        document = _document(name, _read_file(path, root))
+        if isinstance(document, Skipped):
+            skipped.append(document)
+            continue
+        size = len(document.text.encode())
+        if total_bytes + size > MAX_TOTAL_BYTES:
+            skipped.append(Skipped(path=name, reason=f"a collection holds {MAX_TOTAL_BYTES} bytes of text at most"))
         else:
-            total_bytes += len(read)
+            total_bytes += size
             documents.append(document)
     if not documents:
         raise InvalidInput(_nothing_read(folder, skipped), "documents")
@@ -108,44 +112,62 @@ def _read_file(path: Path, root: Path) -> bytes | str:
         status = real.stat()
         if not stat.S_ISREG(status.st_mode):
             return "not a regular file"
-        if status.st_size > MAX_DOCUMENT_BYTES:
-            return f"larger than {MAX_DOCUMENT_BYTES} bytes"
+        is_packed = path.suffix.lower() in _PACKED_TYPES
+        most_bytes = MAX_PACKED_BYTES if is_packed else MAX_DOCUMENT_BYTES
+        if status.st_size > most_bytes:
+            return f"larger than {most_bytes} bytes"
         content = real.read_bytes()
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
         return f"cannot be read: {getattr(error, 'strerror', None) or 'links in a circle'}"
-    if b"\0" in content and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if not is_packed and b"\0" in content and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "not text"
     return content
 
 
-def _document(path: str, content: bytes) -> Document | None:
-    text = _decoded(content)
-    if path.lower().endswith((".html", ".htm")):
-        text = _readable_html(text)
-    text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+def _document(path: str, read: bytes | str) -> Document | Skipped:
+    """What was read of a file as a document, or why it is none."""
+    if isinstance(read, str):
+        return Skipped(path=path, reason=read)
+    title = ""
+    kind = Path(path).suffix.lower()
+    if kind in (*_PACKED_TYPES, *_HTML_TYPES):
+        found = _extracted(kind, read)
+        if isinstance(found, str):
+            return Skipped(path=path, reason=found)
+        title, text = found
+    else:
+        text = _decoded(read)
+    text = "\f".join(_CONTROLS.sub("", page.replace("\r\n", "\n").replace("\r", "\n")) for page in text.split("\f"))
     text = text.encode("utf-8", "replace").decode("utf-8")
     if not text.strip():
-        return None
-    return Document(path=path, title=_title(path, text), text=text)
+        return Skipped(path=path, reason="holds no text")
+    return Document(path=path, title=_clean(title) or _title(path, text), text=text)
+
+
+def _extracted(kind: str, content: bytes) -> tuple[str, str] | str:
+    """Title and text as pages of the web are read, or why there is none."""
+    # Imported late: it takes half a second, and few folders hold such files.
+    from deer.providers.extraction.extracted import Unextractable
+    from deer.providers.extraction.pdf import extract_pdf
+    from deer.providers.extraction.web_page import extract_web_page
+    from deer.providers.extraction.word_document import extract_word_document
+
+    try:
+        if kind in _HTML_TYPES:
+            return "", extract_web_page(content, None)["text"]
+        found = extract_pdf(content) if kind == ".pdf" else extract_word_document(content)
+    except Unextractable as error:
+        return str(error)
+    return found["title"], found["text"]
 
 
 def _decoded(content: bytes) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", "replace")
-    # GB18030 before Latin-1, because Latin-1 accepts every file.
-    for encoding in ("utf-8-sig", "gb18030"):
-        try:
-            return content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    return content.decode("latin-1")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        from deer.providers.extraction.decoding import decoded  # late for the same reason
 
-
-def _readable_html(text: str) -> str:
-    # Imported late: it takes half a second, and few folders hold HTML.
-    import trafilatura
-
-    return trafilatura.extract(text, output_format="markdown", include_tables=True, include_comments=False) or ""
+        return decoded(content, None)
 
 
 def _title(path: str, text: str) -> str:

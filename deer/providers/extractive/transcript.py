@@ -62,17 +62,26 @@ def _take_reply(seen: Transcript, content: str) -> None:
         seen.errors.append("a tool's reply was not understood")
     elif isinstance(results := reply.get("results"), list):
         seen.hits.extend(_hit(result) for result in results if isinstance(result, dict) and result.get("id"))
-    elif reply.get("source_id") and isinstance(reply.get("text"), str):
-        _take_page(seen, reply)
+    elif reply.get("source_id") and (text := _text_of(reply)):
+        _take_page(seen, reply, text)
     elif error := reply.get("error"):
         seen.errors.append(" ".join(str(error).split()))
 
 
-def _take_page(seen: Transcript, reply: dict[str, Any]) -> None:
+def _text_of(page: dict[str, Any]) -> str:
+    """The text of a page, or its passages one below the other; empty where there is neither."""
+    if isinstance(text := page.get("text"), str):
+        return text
+    passages = page.get("passages")
+    shown = passages if isinstance(passages, list) else []
+    return "\n\n".join(str(passage["text"]) for passage in shown if isinstance(passage, dict) and "text" in passage)
+
+
+def _take_page(seen: Transcript, reply: dict[str, Any], text: str) -> None:
     source_id, url = str(reply["source_id"]), str(reply.get("url") or "")
     if source_id not in {page.source_id for page in seen.pages}:
         is_whole = not reply.get("cut", False)
-        seen.pages.append(SeenText(source_id, str(reply.get("title") or ""), url, reply["text"], is_whole))
+        seen.pages.append(SeenText(source_id, str(reply.get("title") or ""), url, text, is_whole))
 
 
 def _hit(result: dict[str, Any]) -> SeenHit:

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from deer.cli.asking import (
+    bad_limit,
     build_request,
     check_run_id,
     new_run_id,
@@ -15,8 +16,9 @@ from deer.cli.asking import (
     read_question,
     request_hash,
 )
+from deer.cli.controlling import change_budget
 from deer.errors import InvalidInput
-from deer.models import RUN_ID_PATTERN, Budget, DeadlinePolicy, ReportStyle, ResearchRequest
+from deer.models import RUN_ID_PATTERN, Budget, DeadlinePolicy, Kind, ReportStyle, ResearchRequest
 from tests.unit.cli.commands import options_of_research
 
 
@@ -65,7 +67,7 @@ def test_options_reach_the_request() -> None:
         ),
         ({"max_clarification_rounds": "-1"}, "--max-clarification-rounds: -1 is not allowed: "),
         ({"locale": "klingon!"}, "--locale: klingon! is not allowed: write a language as en-US or zh-CN"),
-        ({"report_style": "haiku"}, "--report-style: haiku is not allowed: one of standard, academic"),
+        ({"report_style": "haiku"}, "--report-style: haiku is not allowed: one of neutral, academic"),
         ({"review_deadline": "soon"}, "--review-deadline: 'soon' is no time; write it as 90s, 30m, 24h or 2d"),
         ({"review_deadline": "0s"}, "--review-deadline: "),
         ({"review_deadline": "900000d"}, "--review-deadline: "),
@@ -76,9 +78,10 @@ def test_options_reach_the_request() -> None:
         ({"allowed_domains": ("",)}, "--allow-domain: "),
         (
             {"budget_tokens": "0"},
-            "--budget-tokens: 0 is not allowed: input should be greater than or equal to 1",
+            "--budget-tokens: 0 is not allowed: give a whole number from 1 to 10,000,000,000, or none for no limit",
         ),
-        ({"budget_usd": "much"}, "--budget-usd: much is not allowed: "),
+        ({"budget_usd": "much"}, "--budget-usd: much is not allowed: give an amount above 0, at most 1,000,000, or"),
+        ({"budget_minutes": " "}, "--budget-minutes: nothing is not allowed: give a number above 0"),
         ({"review_deadline_policy": "panic"}, "--on-review-deadline: panic is not allowed: "),
     ],
 )
@@ -96,6 +99,34 @@ def test_limits_make_a_budget() -> None:
     assert budget == Budget(tokens=50_000, usd=1.5)
     assert build_request("What?", {"budget_tokens": None}).budget == Budget()
     assert all(f"--budget-{limit}" in options_of_research() for limit in Budget.model_fields)
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "1e400", "1e-400", "10000000001", "true", "½", ""])
+async def test_a_limit_that_is_none_names_option_value_and_remedy(kind: Kind, value: str) -> None:
+    """What is no number, no finite one, or out of range is refused in one line, before any server is asked."""
+    with pytest.raises(InvalidInput) as of_budget:
+        await change_budget("r1", {kind: value}, detach=False, as_json=False)
+    with pytest.raises(InvalidInput) as of_research:
+        build_request("What?", {f"budget_{kind}": value})
+    said = str(of_budget.value)
+    assert said.startswith(f"--{kind}: {value or 'nothing'} is not allowed: give a")
+    assert said.endswith("or none for no limit")
+    assert str(of_research.value) == said.replace("--", "--budget-", 1)
+
+
+def test_what_is_said_of_limits_is_so() -> None:
+    """The ends of the ranges that a refusal names are allowed, and for whole numbers what lies beyond is not."""
+    for kind in Kind:
+        *_, least, most = re.findall(r"[\d,]+", str(bad_limit("--x", kind, "x")))
+        ends = [float(number.strip(",").replace(",", "")) for number in (least, most)]
+        if kind in (Kind.USD, Kind.MINUTES):
+            ends[0] += 0.0001
+        for end in ends:
+            assert build_request("What?", {f"budget_{kind}": end}).budget.limit(kind) == end
+        for beyond in (ends[0] - 1, ends[1] + 1):
+            with pytest.raises(InvalidInput, match="is not allowed"):
+                build_request("What?", {f"budget_{kind}": beyond})
 
 
 @pytest.mark.parametrize(
@@ -117,6 +148,21 @@ def test_a_question_that_is_not_unicode_is_refused() -> None:
 def test_a_dash_reads_the_question_from_standard_input() -> None:
     """`research -` takes its question from standard input."""
     assert read_question("-", io.StringIO("What is\nin the pipe?\n")) == "What is\nin the pipe?"
+
+
+def test_standard_input_without_an_end_is_not_read_to_it() -> None:
+    """A question that never ends is refused for its length, not kept in memory; and so is what is no text."""
+
+    class Endless(io.StringIO):
+        def read(self, size: int | None = -1) -> str:
+            assert size is not None
+            assert 0 < size <= 1_000_000
+            return "x" * size
+
+    with pytest.raises(InvalidInput, match="at most 8,000"):
+        read_question("-", Endless())
+    with pytest.raises(InvalidInput, match="no text"):
+        read_question("-", io.TextIOWrapper(io.BytesIO(b"\xff\xfe\x00"), encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

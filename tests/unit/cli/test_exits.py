@@ -84,7 +84,7 @@ def test_wrong_usage_is_one_line_and_exit_2(arguments: list[str], capsys: pytest
 def test_the_commands_are_those_of_this_version() -> None:
     """Commands that do not exist yet are not offered."""
     assert command_names() == {
-        *("research", "follow", "show", "list", "approve", "edit", "answer", "retry", "report", "cancel"),
+        *("research", "follow", "show", "list", "approve", "edit", "answer", "retry", "report", "audit", "cancel"),
         *("fork", "prune", "pause", "resume", "skip", "add-step", "edit-step", "budget", "finish", "server", "serve"),
     }
 

@@ -64,8 +64,23 @@ def test_a_page_shows_what_each_role_spent() -> None:
     page = _text(run_page(status(usage=usage), NOON))
     rows = {line.split()[0]: line.split() for line in page.splitlines() if line.strip()}
     assert rows["planner"] == ["planner", "1", "1,200", "300", "0", "0", "0.0125", "m-1"]
-    assert rows["researcher"] == ["researcher", "4", "≈", "9,000", "≈", "80", "2", "1", "-"]
-    assert "Tokens in" not in _text(run_page(status(usage=RunUsage(searches=3)), NOON))
+    assert rows["researcher"] == ["researcher", "4", "≈9,000", "≈80", "2", "1", "-"]
+    assert "Calls" not in _text(run_page(status(usage=RunUsage(searches=3)), NOON))
+
+
+@pytest.mark.parametrize("width", [120, 80, 60, 40])
+def test_what_was_spent_is_readable_in_a_narrow_terminal(width: int) -> None:
+    """Every figure and every name of a model stands there whole, in a table or in sentences, at any width."""
+    spent = Usage(
+        model_calls=128, input_tokens=1_234_567, output_tokens=234_567, cost_usd=12.3456, searches=120, pages=88
+    ).model_copy(update={"models": ("vendor/some-model-2026-05-14", "some-mini"), "estimated_calls": 2})
+    usage = RunUsage(model_calls=256, roles={Role.RESEARCHER: spent, Role.REPORTER: spent})
+    shown = _text(run_page(status(usage=usage), NOON), width=width)
+    words = [word.strip(",;:") for word in shown.split()]
+    for word in ("128", "≈1,234,567", "≈234,567", "120", "88", "12.3456", "vendor/some-model-2026-05-14", "some-mini"):
+        assert words.count(word) >= 2, word
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= width
 
 
 def test_a_page_shows_how_much_of_the_budget_is_used() -> None:

@@ -1,11 +1,12 @@
 """Plans in files and editors."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from deer.cli.plan_files import parse_plan_text, plan_as_yaml, read_plan_file
+from deer.cli.plan_files import parse_plan_text, plan_as_yaml, read_plan_file, read_step_file
 from deer.errors import InvalidInput
 from deer.models import PlanRules
 from deer.parsing import parse_plan
@@ -69,6 +70,23 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     for name in ("missing", ".", "picture"):
         with pytest.raises(InvalidInput, match="--plan"):
             read_plan_file(tmp_path / name)
+
+
+def test_what_may_never_end_is_not_read(tmp_path: Path) -> None:
+    """A pipe that nobody writes to, a device without an end and a huge file are refused at once, each in a line."""
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "huge").open("wb") as huge:
+        huge.truncate(100_000_000_000)
+    refusals = {
+        "pipe": "is no regular file",
+        "/dev/zero": "is no regular file",
+        "huge": "is larger than 1,000,000 bytes",
+    }
+    for name, said in refusals.items():
+        for read, option in ((read_plan_file, "--plan"), (read_step_file, "--file")):
+            with pytest.raises(InvalidInput, match=said) as refusal:
+                read(tmp_path / name)
+            assert str(refusal.value).startswith(f"{option} {tmp_path / name}: ")
 
 
 def test_steps_that_are_no_mappings_are_left_to_the_run() -> None:

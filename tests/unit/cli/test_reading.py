@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from deer.cli.reading import read_status
+from deer.cli.reading import LOST, read_status
 from deer.errors import NoServer, NotFound, Refused
 from deer.models import Phase, ReportStatus, TextRef
 from deer.ports import store_text
@@ -68,6 +68,9 @@ async def test_a_run_beyond_retention_is_read_from_its_record() -> None:
         await read_status(run, store)
     await store.save_record(status(Phase.CANCELLED))
     assert (await read_status(run, store)).phase is Phase.CANCELLED
+    await store.save_record(status(Phase.RESEARCHING))
+    lost = await read_status(run, store)
+    assert (lost.phase, lost.notices[-1]) == (Phase.RESEARCHING, LOST)
 
 
 async def test_an_open_run_without_worker_is_read_from_its_last_stop() -> None:

@@ -1,5 +1,6 @@
 """Reports in files."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -46,3 +47,19 @@ def test_the_saved_report_is_found_again(tmp_path: Path) -> None:
     saved = with_saved_path(finished, tmp_path).report
     assert saved is not None
     assert saved.path == str(path)
+
+
+def test_a_report_goes_into_a_pipe_that_is_read(tmp_path: Path) -> None:
+    """A pipe under its own name, and one that only a file descriptor names as /dev/stdout may do, take the report."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader, encoding="utf-8") as read:
+        save_text(Path(f"/dev/fd/{writer}"), "text")
+        os.close(writer)
+        assert read.read() == "text\n"
+
+
+def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    """`--output` to a pipe without a reader ends with an error that names it, instead of waiting for one for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Refused, match=r"pipe cannot be written.*--output"):
+        save_text(tmp_path / "pipe", "text")

@@ -142,7 +142,7 @@ class MiniatureFlow:
             question=question,
             locale=locale,
             today=TODAY,
-            style=ReportStyle.STANDARD,
+            style=ReportStyle.NEUTRAL,
             plan=done.plan,
             findings=tuple(done.findings),
             sources=sources,

@@ -18,6 +18,7 @@ from deer.providers.documents import (
 )
 from tests.unit.offline.invented import InventedFolder, write_invented_folder
 from tests.unit.offline.roles import MemoryStore
+from tests.unit.providers.page_files import paragraph, pdf_file, word_file
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ async def test_what_is_no_folder_or_holds_nothing_is_refused(tmp_path: Path) -> 
     """The message names the path and what would be read."""
     with pytest.raises(InvalidInput, match=r"nowhere is not a folder; .*\.md"):
         await register_folder(MemoryStore(), tmp_path / "nowhere")
-    with pytest.raises(InvalidInput, match=r"holds no document .*a\.pdf: type \.pdf is not read"):
+    with pytest.raises(InvalidInput, match=r"holds no document .*a\.pdf: the PDF is damaged or incomplete"):
         await register_folder(MemoryStore(), _write(tmp_path / "d", a_pdf="%PDF"))
 
 
@@ -92,7 +93,7 @@ async def test_what_is_left_out_is_named_with_the_reason(tmp_path: Path) -> None
     registered = await register_folder(MemoryStore(), source)
     assert registered.documents == 2
     assert {skipped.path: skipped.reason for skipped in registered.skipped} == {
-        "b.exe": "type .exe is not read; .csv, .htm, .html, .markdown, .md, .txt are",
+        "b.exe": "type .exe is not read; .csv, .docx, .htm, .html, .markdown, .md, .pdf, .txt are",
         "c.txt": "not text",
         "d.txt": "holds no text",
         "e.txt": "larger than 2000000 bytes",
@@ -253,6 +254,29 @@ async def test_html_and_csv_are_documents_too(tmp_path: Path) -> None:
     assert "<" not in page.content
     (table,) = await _search(source, "Korvel")
     assert "Korvel,3.1" in table.content
+
+
+async def test_pdf_and_word_are_documents_too(tmp_path: Path) -> None:
+    """Both give text and title as pages of the web do; one that cannot be read is left out with the reason."""
+    source = _write(
+        tmp_path / "d",
+        a_pdf=pdf_file("The Drifen bridge spans 412 metres.", "The Morbak tower is 90 metres high.", title="Bridges"),
+        b_docx=word_file(paragraph("The Korvel tide is 3.1 metres high at noon."), title="Tides"),
+        c_pdf=pdf_file("", ""),
+        d_docx=b"PK",
+    )
+    store = MemoryStore()
+    registered = await register_folder(store, source)
+    assert [(skipped.path, skipped.reason) for skipped in registered.skipped] == [
+        ("c.pdf", "the PDF holds no text that can be read (its pages may be pictures)"),
+        ("d.docx", "the Word document is damaged, incomplete or locked"),
+    ]
+    documents = StoredDocuments(store)
+    hits = await documents.search([registered.collection], SearchQuery(text="Morbak tower", max_results=5))
+    assert [hit.title for hit in hits] == ["Bridges"]
+    assert (await documents.read(hits[0].url)).text.split("\f")[1] == "The Morbak tower is 90 metres high."
+    (tides,) = await documents.search([registered.collection], SearchQuery(text="Korvel tide", max_results=5))
+    assert (tides.title, tides.content) == ("Tides", "The Korvel tide is 3.1 metres high at noon.")
 
 
 async def test_two_thousand_documents_are_indexed_in_seconds(tmp_path: Path) -> None:

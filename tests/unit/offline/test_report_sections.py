@@ -155,7 +155,7 @@ async def _report(
         question=question,
         locale=locale,
         today=TODAY,
-        style=ReportStyle.STANDARD,
+        style=ReportStyle.NEUTRAL,
         plan=Plan(revision=1, title="Mills", steps=tuple(step for _, step in told)),
         findings=tuple(finding for finding, _ in told),
         sources=(SourceBrief(id="s1-1", title="Mills", url="doc://c/m.md", text=f"{GREEN} {TALL}"),),

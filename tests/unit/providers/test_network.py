@@ -36,6 +36,7 @@ def test_addresses_of_the_open_internet_are_public(address: str) -> None:
         "172.16.0.1",
         "192.168.1.1",
         "169.254.169.254",
+        "168.63.129.16",
         "100.64.0.1",
         "100.100.100.200",
         "192.0.0.1",
@@ -70,7 +71,8 @@ def test_inside_and_special_addresses_are_not_public(address: str) -> None:
 
 async def body_of(web: OpenWeb, url: str, max_bytes: int = 1000) -> tuple[bytes, bool]:
     async with web.get(url) as answer:
-        return await answer.body(max_bytes)
+        body, was_cut = await answer.body(max_bytes)
+        return bytes(body), was_cut
 
 
 async def failure_of(web: OpenWeb, url: str) -> ServiceError:
@@ -95,6 +97,21 @@ INSIDE = [
     "http://0x7f.0.0.1/",
     "http://0177.0.0.1/",
     "http://0.0.0.0/",
+    "http://0/",
+    "http://①②⑦.⓪.⓪.①/",
+    "http://127。0。0。1/",
+    "http://0x7f000001/",
+    "http://017700000001/",
+    "http://[::]/",
+    "http://[::ffff:7f00:1]/",
+    "http://[::ffff:0:127.0.0.1]/",
+    "http://[::127.0.0.1]/",
+    "http://[64:ff9b::7f00:1]/",
+    "http://[2002:7f00:1::]/",
+    "http://[2001:0:4136:e378:8000:63bf:80ff:fffe]/",
+    "http://[fd00:ec2::254]/",
+    "http://example.org\\@127.0.0.1/",
+    "http://127.0.0.1:{port}\\@example.org/",
     "http://[::1]/",
     "http://[::ffff:127.0.0.1]/",
     "http://10.0.0.5/",
@@ -128,6 +145,19 @@ async def test_inside_addresses_are_refused_before_anything_is_sent(url: str) ->
     assert "pass@" not in str(error)
 
 
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1.:{port}/", "http://LOCALHOST.:{port}/", "http://[fe80::1%25lo]:{port}/"]
+)
+async def test_spellings_that_some_systems_resolve_lead_nowhere(url: str) -> None:
+    """A name with a dot at its end, or an address with its interface, is refused or not found, and hears nothing."""
+    async with WebServer(always(PAGE)) as inside:
+        web = OpenWeb(frozenset(), timedelta(seconds=5), extra_ports=frozenset({inside.port}))
+        error = await failure_of(web, url.format(port=inside.port))
+        assert inside.hits == 0
+    await web.aclose()
+    assert error.kind in (FailureKind.ADDRESS_REFUSED, FailureKind.UNREADABLE, FailureKind.UNAVAILABLE)
+
+
 def redirects_to(location: str, status: int = 302) -> Answerer:
     return lambda asked: Reply(status, b"", {"Location": location}) if asked.target == "/" else PAGE
 
@@ -137,7 +167,7 @@ async def test_redirects_are_followed_by_hand(web: OpenWeb, status: int) -> None
     """A relative redirect leads to the page, whose address is the last one without its fragment."""
     async with WebServer(redirects_to("/next?a=b#part", status)) as server, web.get(server.url) as answer:
         assert answer.url == f"{server.url}/next?a=b"
-        assert await answer.body() == (b"<p>hello</p>", False)
+        assert await answer.start(1000) == b"<p>hello</p>"
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "[::1]"])
@@ -166,6 +196,35 @@ async def test_endless_redirects_end(web: OpenWeb) -> None:
         error = await failure_of(web, server.url)
         assert len(server.asked) == 6
     assert error.kind is FailureKind.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["10.0.0.5", "::ffff:10.0.0.5", "64:ff9b::a00:5", "2002:a00:5::1", "2001::f5ff:fffa", "0.0.0.0", "169.254.169.254"],
+)
+async def test_a_name_that_leads_inside_is_refused(address: str) -> None:
+    """Whatever form of an inside address a name resolves to, nothing is connected to."""
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return [address]
+
+    web = OpenWeb(frozenset(), timedelta(seconds=5), resolve)
+    error = await failure_of(web, "http://inside.example/")
+    await web.aclose()
+    assert error.kind is FailureKind.ADDRESS_REFUSED
+    assert address in str(error)
+
+
+async def test_other_ports_are_read_where_they_are_allowed() -> None:
+    """A port that a setting adds may be asked for, of public addresses only."""
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    web = OpenWeb(frozenset(), timedelta(seconds=5), resolve, extra_ports=frozenset({8443}))
+    assert "8444" not in str(await failure_of(web, "https://page.example:8443/"))
+    assert "only the ports 80, 443, 8443 are read" in str(await failure_of(web, "https://page.example:8444/"))
+    await web.aclose()
 
 
 async def test_one_inside_address_among_several_closes_a_host() -> None:
@@ -235,6 +294,17 @@ async def test_packed_bodies_are_unpacked_up_to_the_cap(
     async with WebServer(always(Reply(200, packed, {"Content-Encoding": encoding}))) as server:
         assert await body_of(web, server.url, 100_000) == (b"\0" * 100_000, True)
         assert server.asked[0].headers["accept-encoding"] == "gzip"
+
+
+async def test_a_body_can_be_looked_at_before_it_is_read(web: OpenWeb) -> None:
+    """The beginning does not take anything from the whole, packed or not, nor do several packed bodies in one."""
+    text = b"0123456789" * 1_000
+    packed = gzip.compress(text[:6_000]) + gzip.compress(text[6_000:])
+    for reply in (Reply(body=text), Reply(200, packed, {"Content-Encoding": "gzip"})):
+        async with WebServer(always(reply)) as server, web.get(server.url) as answer:
+            assert await answer.start(15) == text[:15]
+            body, was_cut = await answer.body(20_000)
+            assert (bytes(body), was_cut) == (text, False)
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "zstd"])
