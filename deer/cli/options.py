@@ -154,7 +154,7 @@ AnswerText = Annotated[
     str, typer.Argument(metavar="TEXT", help="The answer to the run's question.", show_default=False)
 ]
 Format = Annotated[str, typer.Option("--format", metavar="md|html|pdf|docx|json", help="How to write it.")]
-AuditedRunId = Annotated[str | None, typer.Argument(metavar="[ID]", help="The run.", show_default=False)]
+AuditedRunId = Annotated[str | None, typer.Argument(metavar="ID", help="The run.", show_default=False)]
 Verify = Annotated[
     Path | None,
     typer.Option(

@@ -109,13 +109,15 @@ class _Renderer(RendererHTML):
         quote = " ".join(claim.quote.split())
         shown = quote if len(quote) <= _MAX_QUOTE_CHARS else f"{quote[:_MAX_QUOTE_CHARS]}…"
         said = word(f"check_{claim.check}", self._content.locale)
-        return f'<q dir="auto">{escape(shown)}</q><span class="{claim.check}">{escape(said)}</span>'
+        return f'<q dir="auto">{escape(shown)}</q><span class="{claim.check}" dir="auto">{escape(said)}</span>'
 
     def reference(self, tokens: Sequence[Token], at: int, *_: object) -> str:
         about: Mapping[str, Any] = tokens[at].meta  # what `safe_markdown` put there
         number = about["number"]
-        back = "".join(f' <a href="#cite-{number}-{place}">{place}</a>' for place in range(1, about["places"] + 1))
-        return f'<span class="back"> ↩{back}</span>{_place(self._content.references[number], whole=True)}'
+        places = range(1, about["places"] + 1)
+        back = "".join(f' <a href="#cite-{number}-{place}">{place}</a>' for place in places)
+        arrow = f'<span class="back"> ↩{back}</span>' if back else ""
+        return f"{arrow}{_place(self._content.references[number], whole=True)}"
 
 
 def _place(reference: Reference, *, whole: bool = False) -> str:

@@ -141,7 +141,7 @@ class _Writer:
                     self._fill(paragraph, child)
                     style = f"List Continue{level}"
                 elif child.type == "reference":
-                    self._reference(self._paragraph(place, f"List Continue{level}", ""), child)
+                    self._reference(self._paragraph(place, f"List Continue{level}", self._content.markdown), child)
                 else:
                     self._block(child, replace(place, depth=depth, style=f"List Continue{level}"))
 
