@@ -9,6 +9,7 @@ from tests.eventually import eventually
 from tests.running import Run, Runs
 from tests.scripted import (
     REFUSED_KEY,
+    Call,
     Failure,
     Gate,
     ScriptedServices,
@@ -18,7 +19,8 @@ from tests.scripted import (
     research_step,
     subject_of,
 )
-from tests.scripted.roles import finding
+from tests.scripted.replies import Answer
+from tests.scripted.roles import SHOWN_SOURCE, finding, researcher, tool_text
 
 Scenario = Callable[[Runs, ScriptedServices], Awaitable[Run]]
 """Brings a run to where its history is to be taken."""
@@ -272,6 +274,28 @@ async def followed_up(runs: Runs, services: ScriptedServices) -> Run:
     return run
 
 
+async def sent_back(runs: Runs, services: ScriptedServices) -> Run:
+    """A finding whose quote does not stand in its source, and its writer mends it."""
+
+    def script(call: Call) -> Answer:
+        if call.rounds < 2:
+            return researcher(call)
+        return finding(call) if "not taken yet" in call.text else misquoted(call)
+
+    services.scripts["planner"] = plan_of(research_step("subject-a1"))
+    services.scripts["researcher"] = script
+    run = await runs.start(QUESTION, run_id="sent_back", auto_accept=True)
+    await run.end()
+    return run
+
+
+def misquoted(call: Call) -> Answer:
+    """A finding on the first source that the call shows, with a quote of nobody's."""
+    source_id = SHOWN_SOURCE.findall(tool_text(call))[0]
+    claims = [{"text": "It is so.", "source_id": source_id, "quote": "words that nobody wrote"}]
+    return call_tool("submit_finding", summary="Looked up.", claims=claims)
+
+
 async def attention_deadline(runs: Runs, services: ScriptedServices) -> Run:
     """Nobody mends a search in time, first the run's own, then one of its step: both go on without."""
     services.scripts["planner"] = plan_of(research_step("subject-a1"))
@@ -311,5 +335,6 @@ SCENARIOS: dict[str, Scenario] = {
         forked,
         followed_up,
         attention_deadline,
+        sent_back,
     )
 }
