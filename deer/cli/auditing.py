@@ -39,6 +39,8 @@ async def _write(printer: Printer, run_id: str, output: Path | None) -> ExitCode
         printer.say(f"run {run_id} has not ended: this is its last stop ({state.phase})")
     if bundle.missing_texts:
         printer.say(f"{len(bundle.missing_texts)} texts of its sources are no longer in the store, and missing here")
+    elif verdict.failures:
+        printer.say(f"checks of it that fail: {len(verdict.failures)}, the first: {verdict.failures[0]}")
     if printer.as_json:
         printer.json({"id": run_id, "path": str(path), "sha256": verdict.sha256, "missing": bundle.missing_texts})
     else:

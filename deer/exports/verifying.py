@@ -8,11 +8,25 @@ from dataclasses import asdict, dataclass
 from pydantic import ValidationError
 
 from deer.evidence import by_any_id, check_quote, folded, normalised_address
-from deer.exports.bundle import FORMAT, AuditedSource, Bundle, Tree, hash_of, hashes_of, written
+from deer.exports.bundle import FORMAT, AuditedSource, Tree, hash_of, hashes_of, written
 from deer.exports.safe_markdown import addresses_and_markers
-from deer.models import Check, Source
+from deer.models import Check, CheckedClaim, Model, Source
 
 _SHOWN_CHARS = 60
+
+
+class _Run(Model):
+    id: str
+
+
+class Evidence(Model):
+    """The parts of a bundle that must hold together. All else is held to its hash alone, so that files stay valid."""
+
+    run: _Run
+    report: str | None
+    claims: tuple[CheckedClaim, ...]
+    sources: tuple[AuditedSource, ...]
+    texts: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,7 @@ def verdict_on(content: bytes) -> Verdict:
         if not isinstance(tree, dict) or tree.get("format") != FORMAT:
             return Verdict(sha256, (f"format: this is not a bundle of the form {FORMAT!r}",))
         tampered = [*_form_failures(content, tree), *_hash_failures(tree)]
-        bundle = Bundle.model_validate(tree)
+        evidence = Evidence.model_validate(tree)
     except UnicodeDecodeError as error:
         return Verdict(sha256, (f"byte {error.start}: is no UTF-8",))
     except json.JSONDecodeError as error:
@@ -55,14 +69,14 @@ def verdict_on(content: bytes) -> Verdict:
         return Verdict(sha256, (*tampered, f"{place}: {first['msg']}"))
     except (RecursionError, ValueError):  # nested thousands deep, or a number of thousands of digits
         return Verdict(sha256, ("format: no bundle holds values of this size",))
-    evidence = [*_text_failures(bundle), *_citation_failures(bundle), *_claim_failures(bundle)]
+    broken = [*_text_failures(evidence), *_citation_failures(evidence), *_claim_failures(evidence)]
     return Verdict(
         sha256,
-        (*tampered, *evidence),
-        run_id=bundle.run.id,
-        cited=sum(source.number is not None for source in bundle.sources),
-        verified_claims=sum(claim.check is Check.VERIFIED for claim in bundle.claims),
-        texts=len(bundle.texts),
+        (*tampered, *broken),
+        run_id=evidence.run.id,
+        cited=sum(source.number is not None for source in evidence.sources),
+        verified_claims=sum(claim.check is Check.VERIFIED for claim in evidence.claims),
+        texts=len(evidence.texts),
         hashes=sum(len(found) if isinstance(found, list) else 1 for found in hashes_of(tree).values()),
     )
 
@@ -97,51 +111,51 @@ def _differences(name: str, noted: object, found: object) -> Iterator[str]:
         yield f"{name}: does not have its hash"
 
 
-def _text_failures(bundle: Bundle) -> Iterator[str]:
-    for sha256, text in bundle.texts.items():
+def _text_failures(evidence: Evidence) -> Iterator[str]:
+    for sha256, text in evidence.texts.items():
         if hash_of(text) != sha256:
             yield f"texts.{sha256}: does not have its hash"
-    for source in bundle.sources:
+    for source in evidence.sources:
         for sha256 in source.seen:
-            if sha256 not in bundle.texts:
+            if sha256 not in evidence.texts:
                 yield f"texts.{sha256}: is missing, source {source.id} had it"
 
 
-def _citation_failures(bundle: Bundle) -> Iterator[str]:
+def _citation_failures(evidence: Evidence) -> Iterator[str]:
     """Each marker has its source, each number its marker, and each address was retrieved."""
-    numbers = [source.number for source in bundle.sources if source.number is not None]
-    if bundle.report is None:
+    numbers = [source.number for source in evidence.sources if source.number is not None]
+    if evidence.report is None:
         yield from (f"sources: number {number} is cited by no report" for number in numbers)
         return
-    addresses, markers = addresses_and_markers(bundle.report)
+    addresses, markers = addresses_and_markers(evidence.report)
     for number in sorted(markers - set(numbers)):
         yield f"report: [{number}] has no source"
     for number in sorted(set(numbers) - markers):
         yield f"report: source number {number} is not cited"
     if sorted(numbers) != list(range(1, len(numbers) + 1)):
         yield f"sources: are not numbered from 1 on, each once ({', '.join(map(str, sorted(numbers)))})"
-    for source in bundle.sources:
+    for source in evidence.sources:
         if source.number is not None and not source.seen:
             yield f"sources: nothing was seen of {source.id}, which is cited"
-    known = {normalised_address(source.url) for source in bundle.sources}
+    known = {normalised_address(source.url) for source in evidence.sources}
     for address in sorted(addresses):
         if normalised_address(address) not in known:
             yield f"report: {address} is the address of no source"
 
 
-def _claim_failures(bundle: Bundle) -> Iterator[str]:
+def _claim_failures(evidence: Evidence) -> Iterator[str]:
     """Each verified claim has its quote in a text of its source."""
-    sources = by_any_id(map(_with_ids, bundle.sources))
-    seen = {source.id: source.seen for source in bundle.sources}
+    sources = by_any_id(map(_with_ids, evidence.sources))
+    seen = {source.id: source.seen for source in evidence.sources}
     texts: dict[str, list[str]] = {}
-    for at, claim in enumerate(bundle.claims):
+    for at, claim in enumerate(evidence.claims):
         if claim.check is not Check.VERIFIED:
             continue
         if (source := sources.get(claim.source_id)) is None:
             yield f"claims[{at}]: there is no source {claim.source_id!r}"
             continue
         if source.id not in texts:
-            texts[source.id] = [folded(bundle.texts[sha]) for sha in seen[source.id] if sha in bundle.texts]
+            texts[source.id] = [folded(evidence.texts[sha]) for sha in seen[source.id] if sha in evidence.texts]
         if check_quote(claim.quote, texts[source.id]) is not Check.VERIFIED:
             quote = claim.quote[:_SHOWN_CHARS]
             yield f"claims[{at}]: its quote {quote!r} stands in no text of source {source.id}"

@@ -105,6 +105,17 @@ async def test_what_was_written_is_right(content: bytes) -> None:
     assert (verdict.run_id, verdict.cited, verdict.verified_claims, verdict.texts) == ("r1", 2, 2, 4)
 
 
+async def test_files_of_other_versions_stay_valid(content: bytes) -> None:
+    """Words and fields that this version does not know, outside what is checked, do not make a file wrong."""
+
+    def as_another_version_writes(tree: dict[str, Any]) -> None:
+        tree["request"] |= {"report_style": "haiku", "new_field": 1}
+        tree["run"]["phase"] = "dreaming"
+        tree["new_part"] = [1, {"a": 2}]
+
+    assert verdict_on(changed(content, as_another_version_writes)).failures == ()
+
+
 async def test_every_changed_byte_is_found(content: bytes) -> None:
     """Whichever byte is changed, left out or added, the check fails and names a place."""
     for number, at in enumerate(range(0, len(content), 101)):
