@@ -68,6 +68,10 @@ class Research(ReportingRun):
 
         `state`: a run that has a plan goes on from it, after a long history or as a fork of another run.
         """
+        if state is not None:
+            # First of all, as the handler of a message would: a query in the pause before the first task of a new
+            # history can make the SDK run this before the messages that came first, and find other commands later.
+            self._show()
         try:
             return await self._end(await self._story())
         except RunFailed as failure:
