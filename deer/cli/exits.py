@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from deer.errors import DeerError, InvalidInput, NoServer, NotFound, Refused, SettingsError
 
 if TYPE_CHECKING:
+    from typer import TyperException
+
     from deer.models import Phase
 
 PROGRAM = "starter.py"
@@ -71,14 +73,21 @@ def run_and_report(arguments: Sequence[str]) -> int:
     try:
         return int(get_command(app).main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False) or 0)
     except typer.TyperException as error:
-        dashed = " what begins with a dash and is no option goes after --" if "No such option" in error.message else ""
-        return _report(f"{error.format_message()}{dashed} (see: {CALL} --help)", error.exit_code)
+        dashed = "; a text that begins with a dash goes after --" if "No such option" in error.message else ""
+        return _report(f"{error.format_message()}{dashed} (see: {_help_for(error)})", error.exit_code)
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except DeerError as error:
         return _report(str(error), exit_of_error(error))
     except OSError as error:
         return _report(f"{error.filename or 'the system'}: {error.strerror or error}", ExitCode.FAILED)
+
+
+def _help_for(error: "TyperException") -> str:
+    """The call that lists the options of the command that was called wrongly, else the commands."""
+    context = getattr(error, "ctx", None)  # known to errors of usage only
+    command = context.command_path.removeprefix(PROGRAM) if context else ""
+    return f"{CALL}{command} --help"
 
 
 def one_line(text: str) -> str:

@@ -55,4 +55,5 @@ def _writer_of(form: Format) -> Writer:
 def _not_installed(form: Format, package: str | None) -> SettingsError:
     extra = _EXTRAS.get(form)
     way = f"make setup EXTRAS={extra}, or: uv pip install -r requirements/{extra}.lock" if extra else "make setup"
-    return SettingsError(f"{form} needs {package}, which is not installed; run: {way}")
+    missing = f"the extra `{extra}`" if extra else package
+    return SettingsError(f"{form} needs {missing}, which is not installed; run: {way}")

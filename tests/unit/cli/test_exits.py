@@ -81,6 +81,17 @@ def test_wrong_usage_is_one_line_and_exit_2(arguments: list[str], capsys: pytest
     assert written.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "help_of"), [(["research", "q", "--wrong"], "research --help"), (["wrong"], "starter.py --help")]
+)
+def test_wrong_usage_leads_to_the_help_that_lists_what_is_right(
+    arguments: list[str], help_of: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong option leads to the options of its command, a wrong command to the commands."""
+    run_and_report(arguments)
+    assert capsys.readouterr().err.endswith(f"{help_of})\n")
+
+
 def test_the_commands_are_those_of_this_version() -> None:
     """Commands that do not exist yet are not offered."""
     assert command_names() == {

@@ -31,7 +31,7 @@ def test_a_missing_extra_is_named_before_anything_is_done(
     for module in ("deer.exports.pdf_document", "deer.exports.word_document"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(SettingsError, match=f"{form} needs {package}, which is not installed"):
+    with pytest.raises(SettingsError, match=f"{form} needs the extra `{extra}`, which is not installed"):
         writer_of(Format(form))
     assert run_and_report(["report", "r1", "--format", form]) == ExitCode.REFUSED
     written = capsys.readouterr()
