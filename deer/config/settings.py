@@ -281,13 +281,7 @@ class Settings(BaseSettings):
         """The engines that are named, else those that something was set for. Raises SettingsError for what lacks."""
         named = tuple(dict.fromkeys(self.search_api or self.search_engine.engine))
         if not named:
-            chosen_by = {
-                SearchApi.TAVILY: self.tavily_api_key,
-                SearchApi.BRAVE: self.brave_search_api_key,
-                SearchApi.SERPER: self.serper_api_key,
-                SearchApi.SEARXNG: self.searx_host,
-            }
-            return tuple(engine for engine, value in chosen_by.items() if value)
+            return tuple(engine for engine in WANTED_BY_ENGINE if self.search_access(engine) != (None, None))
         for engine in named:
             variable = WANTED_BY_ENGINE.get(engine)
             if variable and self.search_access(engine) == (None, None):

@@ -96,6 +96,12 @@ class TestServices:
         env = {"SERPER_API_KEY": KEY, "TAVILY_API_KEY": KEY}
         assert load_settings(env, tmp_path).services().search == ("tavily", "serper")
 
+    @pytest.mark.parametrize("engine", ["tavily", "brave_search", "serper"])
+    def test_an_address_alone_is_an_engine(self, tmp_path: Path, engine: str) -> None:
+        """A service of one's own in an engine's place serves by its address, without a key and without SEARCH_API."""
+        services = load_settings({f"{engine.upper()}_BASE_URL": "http://search.test"}, tmp_path).services()
+        assert services.search == (engine.removesuffix("_search"),)
+
     def test_deerflows_table_of_the_search_engine(self, tmp_path: Path) -> None:
         """conf.yaml may name the engine and what holds for every search as DeerFlow does; SEARCH_API wins."""
         (tmp_path / "conf.yaml").write_text(
