@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from deer.config.endpoints import WholeNumber, not_a_boolean
+from deer.config.endpoints import WholeNumber, not_a_boolean, separated
 
 
 class SearchApi(StrEnum):
@@ -47,11 +47,7 @@ def listed_engines(written: object) -> object:
 Engines = Annotated[tuple[SearchApi, ...], BeforeValidator(listed_engines)]
 
 
-def _separated(written: object) -> object:
-    return [word.strip() for word in written.split(",") if word.strip()] if isinstance(written, str) else written
-
-
-Domains = Annotated[tuple[str, ...], BeforeValidator(_separated)]
+Domains = Annotated[tuple[str, ...], BeforeValidator(separated)]
 
 
 class SearchOptions(BaseModel):
