@@ -1,5 +1,6 @@
 """Reading pages through Jina Reader, a service that runs a browser and gives a page as Markdown."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ class JinaReader:
     """Reads pages by asking Jina Reader, or a service of one's own that speaks as it does.
 
     `api_key` None asks without one, under lower limits. `web` checks each address as if it were read from here: the
-    service is told of no inside address. `timeout` bounds one page, `max_bytes` the answer.
+    service is told of no inside address. `timeout` bounds the asking for one page, `max_bytes` the answer.
     """
 
     def __init__(
@@ -63,11 +64,14 @@ class JinaReader:
         """The page as the service gives it. Raises as `PageReader.read`, and KeyRefused and QuotaSpent."""
         await self._web.require_open(url)
         try:
-            async with self._http.stream("POST", "/", json={"url": url}) as response:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._http.stream("POST", "/", json={"url": url}) as response,
+            ):
                 answer = await self._answer(response)
                 if response.status_code != 200:
                     raise self._refusal(response, answer, url)
-        except httpx.TimeoutException:
+        except (TimeoutError, httpx.TimeoutException):
             raise self._unavailable(f"did not answer within {self._seconds:g} s") from None
         except httpx.HTTPError as error:
             raise self._unavailable(f"cannot be reached ({words_of(str(error), self._secrets)})") from None
@@ -84,7 +88,7 @@ class JinaReader:
                 )
         try:
             answer = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return answer if isinstance(answer, Mapping) else {}
 

@@ -1,5 +1,6 @@
 """Reading pages through Jina Reader, and several readers in order."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
@@ -99,6 +100,7 @@ async def test_the_service_is_told_of_no_inside_address(web: OpenWeb, url: str) 
         (Reply(429, {}, {"Retry-After": "3"}), FailureKind.RATE_LIMITED, True),
         (Reply(503, b""), FailureKind.UNAVAILABLE, True),
         (Reply(200, b"<html>"), FailureKind.MALFORMED, True),
+        (Reply(200, b"[" * 99_000), FailureKind.MALFORMED, True),
         (given(warning="Target URL returned error 404: Not Found"), FailureKind.UNREADABLE, False),
         (given(title="Just a moment...", content="Wait for it, please."), FailureKind.UNREADABLE, False),
         (given(content="x" * 200_000), FailureKind.UNREADABLE, False),
@@ -108,6 +110,22 @@ async def test_failures_are_named(web: OpenWeb, reply: Reply, kind: FailureKind,
     """Keys, credit, limits, outages, pages that are none and answers that are too long each have their kind."""
     error = await failure(web, reply)
     assert (error.kind, error.retryable) == (kind, retryable)
+
+
+async def test_one_clock_bounds_an_answer_that_drips(web: OpenWeb) -> None:
+    """An answer that keeps coming and never ends is given up when its time is over."""
+
+    async def dripping() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.02)
+
+    async with WebServer(always(Reply(chunks=dripping()))) as server:
+        reader = JinaReader(KEY, server.url, web, timedelta(seconds=0.15), 100_000)
+        with pytest.raises(ServiceError, match=r"did not answer within 0\.15 s") as caught:
+            await reader.read(PAGE)
+        await reader.aclose()
+    assert (caught.value.kind, caught.value.retryable) == (FailureKind.UNAVAILABLE, True)
 
 
 class Answering:
