@@ -28,8 +28,6 @@ from deer.ports import ANSWERS, DocumentSearch, PageReader, TextStore, store_tex
 
 MAX_ADDRESS_CHARS = 4_000
 """What a tool call may ask for; where a redirect leads to a longer one, it would travel with every mention."""
-
-
 MAX_WANTED_CHARS = 2_000
 """More words than this say no better which parts of a page matter."""
 

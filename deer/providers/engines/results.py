@@ -25,8 +25,8 @@ class SearchRules:
     """What holds for every search of a deployment, on top of what a run asks for.
 
     `time_range`: `day`, `week`, `month` or `year`, empty for any age. `depth` takes the place of the one that a model
-    asks for, unless empty. `min_score`: hits that their engine scores below
-    are left out; those without a score stay. `max_content_chars`: how much of a hit's text is kept.
+    asks for, unless empty. `min_score`: hits that their engine scores below are left out; those without a score stay.
+    `max_content_chars`: how much of a hit's text is kept.
     """
 
     allowed_domains: tuple[str, ...] = ()
