@@ -9,16 +9,15 @@ from datetime import timedelta
 import httpx
 
 from deer.errors import FailureKind, ServiceError
-from deer.models import Page
+from deer.models import MAX_TITLE_CHARS, Page
 from deer.providers.complaints import retry_after, words_of
 from deer.providers.endpoints import checked_key, is_on_this_machine, shown_address, trusted_certificates
 from deer.providers.error_pages import reason_against
+from deer.providers.extraction.extracted import MAX_TEXT_CHARS
 from deer.providers.network import OpenWeb
 from deer.providers.plain_text import clean, one_line
 
 JINA_ADDRESS = "https://r.jina.ai"
-MAX_TEXT_CHARS = 1_000_000
-MAX_TITLE_CHARS = 300
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _PAGE_FAILED = re.compile(r"target url returned error (\d+)", re.IGNORECASE)
