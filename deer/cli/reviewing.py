@@ -12,7 +12,7 @@ from deer.cli.plan_files import parse_plan_text, plan_as_yaml
 from deer.cli.terminal import Terminal
 from deer.errors import InvalidInput, Refused
 from deer.messages import Decision
-from deer.models import PlanStatus
+from deer.models import Phase, PlanStatus
 
 _CHOICES = "Accept the plan [a], change it in words [w], edit it in your editor [e], or leave it waiting [l]?"
 _NOT_TAKEN = "# NOT TAKEN: "
@@ -36,7 +36,7 @@ def edit_by_plan(plan: Mapping[str, Any], revision: int | None) -> dict[str, Any
 async def review_at_terminal(run: RunHandle, plan: PlanStatus, terminal: Terminal) -> bool:
     """Show a plan and do with it what the person says; returns False when it is left waiting.
 
-    What the run refuses is shown, and the person asked again.
+    What the run refuses is shown, and the person asked again, unless somebody else has answered the plan.
     """
     terminal.show(plan_table(plan, with_status=False))
     while True:
@@ -48,6 +48,16 @@ async def review_at_terminal(run: RunHandle, plan: PlanStatus, terminal: Termina
                 return True
         except (Refused, InvalidInput) as refusal:
             terminal.show(Text(f"Not taken: {refusal}", "red"))
+            if await _is_answered(run, plan):
+                return True
+
+
+async def _is_answered(run: RunHandle, plan: PlanStatus) -> bool:
+    """Whether this plan waits no more, as somebody else has answered it."""
+    if (await run.standing()).phase is not Phase.AWAITING_REVIEW:
+        return True
+    latest = (await run.status()).plan
+    return latest is not None and latest.revision != plan.revision
 
 
 async def _carry_out(choice: str, run: RunHandle, plan: PlanStatus, terminal: Terminal) -> bool:

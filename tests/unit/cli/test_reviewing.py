@@ -1,10 +1,13 @@
 """The review of a plan as a conversation."""
 
+import pytest
+
 from deer.cli.plan_files import plan_as_yaml
 from deer.cli.reviewing import approval, edit_by_words, review_at_terminal
 from deer.errors import Refused
 from deer.messages import Decision, parse_review
-from tests.unit.cli.scripted_run import ScriptedPerson, ScriptedRun, plan
+from deer.models import Phase
+from tests.unit.cli.scripted_run import ScriptedPerson, ScriptedRun, plan, standing, status
 
 PLAN = plan(revision=2)
 
@@ -53,10 +56,17 @@ async def test_a_plan_is_changed_in_words() -> None:
 
 async def test_a_refusal_is_shown_and_the_person_asked_again() -> None:
     """A review that the run refuses is told with its reason."""
-    run = ScriptedRun(refusals=[Refused("plan 2 is no longer the latest")])
+    run = ScriptedRun(standing(Phase.AWAITING_REVIEW), status(plan=PLAN), refusals=[Refused("all edits are used")])
     person = ScriptedPerson("a", "l")
     assert not await review_at_terminal(run, PLAN, person)
-    assert "plan 2 is no longer the latest" in person.seen
+    assert "all edits are used" in person.seen
+
+
+@pytest.mark.parametrize("phase", [Phase.RESEARCHING, Phase.COMPLETED, Phase.AWAITING_REVIEW])
+async def test_a_plan_that_somebody_else_answered_is_asked_about_no_more(phase: Phase) -> None:
+    """After a refusal the run is followed on where it has gone on, or waits with another plan."""
+    run = ScriptedRun(standing(phase), status(phase, plan=plan(revision=3)), refusals=[Refused("answered already")])
+    assert await review_at_terminal(run, PLAN, ScriptedPerson("a"))
 
 
 async def test_a_plan_is_edited_in_the_editor() -> None:
