@@ -248,6 +248,9 @@ def test_the_report_has_its_formats(starter: Command, run_id: str) -> None:
         assert {"id", "question", "markdown", "path", "claims", "sources"} == set(read)
         assert read["claims"][0]["check"] == "verified"
         assert any(source["cited"] for source in read["sources"])
+    file = Path("as-asked.md").resolve()
+    beside = json.loads(starter("report", run_id, "--json", "--output", str(file)).out)
+    assert (beside["path"], beside["markdown"]) == (str(file), file.read_text(encoding="utf-8").rstrip("\n"))
     page = starter("report", run_id, "--format", "html")
     assert "<!DOCTYPE html>" in page.out
     assert 'href="#ref-1"' in page.out
@@ -277,7 +280,9 @@ def test_the_evidence_of_a_run_can_be_checked_elsewhere(
     assert wrong.code == 1
     assert json.loads(wrong.out)["failures"] == ["request: does not have its hash"]
     assert "give the id of a run, or --verify" in starter("audit").error
-    assert starter("audit", "no-such-run").code == 4
+    unknown = starter("audit", "no-such-run")
+    assert unknown.code == 4
+    assert "one is saved when the research of a round begins, before a run waits for a person, and at" in unknown.error
 
 
 def test_a_detached_run_goes_on_by_itself(starter: Command, run_id: str) -> None:
