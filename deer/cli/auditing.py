@@ -38,6 +38,8 @@ async def _write(printer: Printer, run_id: str, output: Path | None) -> ExitCode
     verdict = verdict_on(content)
     if not state.phase.is_end:
         printer.say(f"run {run_id} has not ended: this is how it was saved last ({state.phase})")
+    if bundle.plans and (first := bundle.plans[0].revision) > 1:
+        printer.say(f"revisions of the plan before {first} are not in the run's record, and missing here")
     if bundle.missing_texts:
         printer.say(f"{len(bundle.missing_texts)} texts of its sources are no longer in the store, and missing here")
     elif verdict.failures:
