@@ -267,7 +267,8 @@ class OpenRun:
     async def _tell_and_be_heard(self, orders: Mapping[str, messages.Command | Lease]) -> None:
         """Tell the steps at work, and wait until those that are to begin nothing new have heard it.
 
-        Before, a step could make a call without knowing that it was not to: one whose start is on its way as well.
+        Before, a step could make a call without knowing that it was not to: one whose start is on its way as well. Of
+        two pauses at once the second may be answered by what was heard of the first.
         """
         stopping = {
             (step_id, order) for step_id, order in orders.items() if isinstance(order, messages.Command) and order.stops

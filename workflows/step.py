@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from temporalio import workflow
@@ -85,7 +86,8 @@ class Step(OpenStep):
     async def run(self, request: StepRequest) -> StepOutcome:
         """Work until there is a finding, the turns are spent, or a call fails for good."""
         outcome = await self._end()
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        with suppress(asyncio.CancelledError):  # it came after the end: what there is goes to the run
+            await workflow.wait_condition(workflow.all_handlers_finished)
         return outcome
 
     async def _end(self) -> StepOutcome:
@@ -173,7 +175,7 @@ class Step(OpenStep):
         """A finding was refused and handed in again as it was: one call for it in words, else what there is."""
         self._tell("refused_again")
         reply = await self._take_turn(replies, note=AgentNote.REFUSED_AGAIN, is_last=True)
-        if reply.finding is None and self._sources.sources:
+        if reply.finding is None and self._handed_in is None and self._sources.sources:
             return self._what_there_is(word("no_valid_finding", self._request.brief.locale))
         return await self._end_with(reply.finding)
 

@@ -63,6 +63,22 @@ async def test_what_fails_twice_stays_unverified_and_no_finding_is_lost(runs: Ru
     assert status.plan.steps[0].finding == "Finding 1."
 
 
+async def test_a_finding_outlives_what_is_handed_in_after_it(runs: Runs, scripted: ScriptedServices) -> None:
+    """When a finding goes back and only faults follow, it stands as it was handed in first."""
+
+    def script(call: Call) -> Answer:
+        if call.rounds <= 2:
+            return hands_in(("invented words",))(call)
+        return call_tool("submit_finding", summary="Faulty.", claims=[{"text": ""}]) if call.tools else Text(None)
+
+    scripted.scripts["planner"] = plan_of(research_step("subject-a1"))
+    scripted.scripts["researcher"] = script
+    status = await runs.complete()
+    assert status.plan
+    assert (status.plan.steps[0].status, status.plan.steps[0].finding) == (StepStatus.DONE, "Finding 1.")
+    assert status.phase is Phase.COMPLETED
+
+
 async def test_figures_and_names_of_a_claim_must_be_in_its_quote(runs: Runs, scripted: ScriptedServices) -> None:
     """A true quote does not bear a claim with a figure that it does not have."""
 
