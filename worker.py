@@ -37,9 +37,6 @@ CACHED_WORKFLOWS = 200
 EAGER_ACTIVITIES = 8
 """Activities that one workflow task may start here without a detour over the server; a turn rarely has more calls."""
 
-PAGE_TIMEOUT = timedelta(seconds=30)
-
-
 _LOADED_AHEAD = (
     "temporalio.worker",
     "workflows.research",
@@ -206,7 +203,7 @@ async def _activities(settings: Settings, services: Services) -> AsyncIterator[A
         default_documents = (EXAMPLE_COLLECTION,)
     async with AsyncExitStack() as opened:
         max_bytes = settings.page_max_mb * 2**20
-        web = WebPages(settings.test_allow_hosts, PAGE_TIMEOUT, max_bytes, extra_ports=settings.page_ports)
+        web = WebPages(settings.test_allow_hosts, page_timeout(settings), max_bytes, extra_ports=settings.page_ports)
         pages = _closed_by(opened, web)
         model = _model(settings, services, opened)
         engine = open_search(settings, services, opened)
@@ -302,18 +299,25 @@ def open_search(settings: Settings, services: Services, opened: AsyncExitStack) 
     return WebSearch(engines, rules) if engines else None
 
 
+def page_timeout(settings: Settings) -> timedelta:
+    """How long one reader may take to fetch a page: less where several share an attempt."""
+    from deer.providers.page_fallback import ALONE_TIMEOUT, SHARED_TIMEOUT
+
+    return ALONE_TIMEOUT if len(settings.page_reader) == 1 else SHARED_TIMEOUT
+
+
 def _page_reader(settings: Settings, pages: "WebPages", opened: AsyncExitStack) -> PageReader:
     """The readers that are set, in their order; `pages` reads from here."""
     if settings.page_reader == (PageApi.DIRECT,):
         return pages
     from deer.providers.jina import JinaReader
     from deer.providers.network import OpenWeb
-    from deer.providers.page_fallback import FallbackReader
+    from deer.providers.page_fallback import LOOK_UP_TIMEOUT, FallbackReader
 
     key = settings.jina_api_key.get_secret_value() if settings.jina_api_key else None
-    guard = _closed_by(opened, OpenWeb(settings.test_allow_hosts, PAGE_TIMEOUT, extra_ports=settings.page_ports))
+    guard = _closed_by(opened, OpenWeb(settings.test_allow_hosts, LOOK_UP_TIMEOUT, extra_ports=settings.page_ports))
     max_bytes = settings.page_max_mb * 2**20
-    jina = _closed_by(opened, JinaReader(key, settings.jina_base_url, guard, PAGE_TIMEOUT, max_bytes))
+    jina = _closed_by(opened, JinaReader(key, settings.jina_base_url, guard, page_timeout(settings), max_bytes))
     return FallbackReader([pages if api is PageApi.DIRECT else jina for api in settings.page_reader], pages)
 
 

@@ -12,7 +12,7 @@ from activities.failures import translated
 from activities.heartbeats import beating
 from deer.answers import AnsweredOnce
 from deer.errors import FailureKind, ServiceError
-from deer.evidence import normalised_address
+from deer.evidence import belongs_to, normalised_address
 from deer.models import (
     MAX_TITLE_CHARS,
     SHOWN_PAGE_CHARS,
@@ -28,8 +28,6 @@ from deer.ports import ANSWERS, DocumentSearch, PageReader, TextStore, store_tex
 
 MAX_ADDRESS_CHARS = 4_000
 """What a tool call may ask for; where a redirect leads to a longer one, it would travel with every mention."""
-
-
 MAX_WANTED_CHARS = 2_000
 """More words than this say no better which parts of a page matter."""
 
@@ -114,12 +112,7 @@ def _refuse_domain(url: str, request: ReadRequest) -> None:
     if url.startswith("doc:"):
         return
     host = (urlsplit(url).hostname or "").lower()
-    if any(_belongs(host, domain) for domain in request.denied_domains):
+    if any(belongs_to(host, domain) for domain in request.denied_domains):
         raise ServiceError(f"{host} is on this run's list of denied domains", FailureKind.ADDRESS_REFUSED)
-    if request.allowed_domains and not any(_belongs(host, domain) for domain in request.allowed_domains):
+    if request.allowed_domains and not any(belongs_to(host, domain) for domain in request.allowed_domains):
         raise ServiceError(f"{host} is not on this run's list of allowed domains", FailureKind.ADDRESS_REFUSED)
-
-
-def _belongs(host: str, domain: str) -> bool:
-    domain = domain.lower().lstrip(".")
-    return host == domain or host.endswith(f".{domain}")

@@ -28,6 +28,11 @@ def not_a_boolean(value: object) -> object:
     return value
 
 
+def separated(written: object) -> object:
+    """The words of a text, parted by commas; what is no text stays as it is, for pydantic to judge."""
+    return [word.strip() for word in written.split(",") if word.strip()] if isinstance(written, str) else written
+
+
 HttpAddress = Annotated[str, AfterValidator(_checked_address)]
 """An http or https address without credentials; a slash at its end is taken off."""
 

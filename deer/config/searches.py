@@ -3,12 +3,13 @@
 The description of a field says what is allowed; an error about the field repeats it.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from deer.config.endpoints import WholeNumber, not_a_boolean
+from deer.config.endpoints import WholeNumber, not_a_boolean, separated
 
 
 class SearchApi(StrEnum):
@@ -44,21 +45,20 @@ def listed_engines(written: object) -> object:
     return [NAMES_IN_DEERFLOW.get(name, name) if isinstance(name, str) else name for name in names if name]
 
 
+IGNORED_OPTIONS = frozenset({"include_answer", "include_images", "include_image_descriptions"})
+"""What DeerFlow asks of Tavily besides pages. Pages are all that a report rests on: such fields change nothing."""
+
 Engines = Annotated[tuple[SearchApi, ...], BeforeValidator(listed_engines)]
 
 
-def _separated(written: object) -> object:
-    return [word.strip() for word in written.split(",") if word.strip()] if isinstance(written, str) else written
-
-
-Domains = Annotated[tuple[str, ...], BeforeValidator(_separated)]
+Domains = Annotated[tuple[str, ...], BeforeValidator(separated)]
 
 
 class SearchOptions(BaseModel):
     """What holds for every search, as the table SEARCH_ENGINE says it with the names that DeerFlow gives.
 
     `engine` counts where SEARCH_API is not set. `search_depth` None leaves it to the model that searches; that and
-    `include_raw_content` are Tavily's.
+    `include_raw_content` are Tavily's. `IGNORED_OPTIONS` may stand there and are not kept.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,3 +78,10 @@ class SearchOptions(BaseModel):
     max_content_length_per_page: Annotated[
         WholeNumber, Field(ge=500, le=200_000, description="a number of characters from 500 to 200000")
     ] = 20_000
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_ignored(cls, written: object) -> object:
+        if not isinstance(written, Mapping):
+            return written
+        return {name: value for name, value in written.items() if name not in IGNORED_OPTIONS}

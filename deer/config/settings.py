@@ -21,6 +21,7 @@ from deer.config.endpoints import (
     TemporalSettings,
     WholeNumber,
     WrittenModels,
+    separated,
 )
 from deer.config.searches import ENGINES_RULE, WANTED_BY_ENGINE, Engines, SearchApi, SearchOptions
 from deer.errors import SettingsError
@@ -30,10 +31,6 @@ NO_MODEL_NOTICE = "No language model is set: answers are sentences picked from t
 _BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^?#@]*)?")
 MODELS_RULE = "the name of a model, a table, or several of them in order of fallback"
 EXAMPLE_CORPUS_NOTICE = "No search is set either: only the example articles that come with the program are searched."
-
-
-def _separated(written: object) -> object:
-    return [word.strip() for word in written.split(",") if word.strip()] if isinstance(written, str) else written
 
 
 def _above_zero(most: int) -> str:
@@ -97,7 +94,7 @@ class Settings(BaseSettings):
     searx_host: Annotated[HttpAddress | None, Field(description=ADDRESS_RULE)] = None
     page_reader: Annotated[
         tuple[PageApi, ...],
-        BeforeValidator(_separated),
+        BeforeValidator(separated),
         Field(min_length=1, description=f"one or several, in order of fallback, of: {_names(PageApi)}"),
     ] = (PageApi.DIRECT,)
     jina_api_key: Annotated[SecretStr | None, Field(description="a key, as text")] = None
@@ -106,7 +103,7 @@ class Settings(BaseSettings):
     """How large a PDF or Word document may be."""
     page_ports: Annotated[
         frozenset[Annotated[WholeNumber, Field(ge=1, le=65_535)]],
-        BeforeValidator(_separated),
+        BeforeValidator(separated),
         Field(description="port numbers from 1 to 65535, separated by commas"),
     ] = frozenset()
     """Ports that pages may be read on, besides 80 and 443."""
@@ -169,11 +166,11 @@ class Settings(BaseSettings):
     env: Annotated[Deployment, Field(description=f"one of: {_names(Deployment)}")] = Deployment.DEVELOPMENT
     require: Annotated[
         frozenset[Literal["chromium", "temporal"]],
-        BeforeValidator(_separated),
+        BeforeValidator(separated),
         Field(description="one or several of: chromium, temporal"),
     ] = frozenset()
     test_allow_hosts: Annotated[
-        frozenset[str], BeforeValidator(_separated), Field(description="hosts without port, separated by commas")
+        frozenset[str], BeforeValidator(separated), Field(description="hosts without port, separated by commas")
     ] = frozenset()
     web_token: Annotated[SecretStr | None, Field(description="a token, as text")] = None
     temporal: TemporalSettings = Field(default_factory=TemporalSettings)
@@ -281,13 +278,7 @@ class Settings(BaseSettings):
         """The engines that are named, else those that something was set for. Raises SettingsError for what lacks."""
         named = tuple(dict.fromkeys(self.search_api or self.search_engine.engine))
         if not named:
-            chosen_by = {
-                SearchApi.TAVILY: self.tavily_api_key,
-                SearchApi.BRAVE: self.brave_search_api_key,
-                SearchApi.SERPER: self.serper_api_key,
-                SearchApi.SEARXNG: self.searx_host,
-            }
-            return tuple(engine for engine, value in chosen_by.items() if value)
+            return tuple(engine for engine in WANTED_BY_ENGINE if self.search_access(engine) != (None, None))
         for engine in named:
             variable = WANTED_BY_ENGINE.get(engine)
             if variable and self.search_access(engine) == (None, None):

@@ -1,6 +1,6 @@
 """The source register, the check of claims and their quotes, and the citations of a report."""
 
-from deer.evidence.addresses import normalised_address
+from deer.evidence.addresses import belongs_to, normalised_address
 from deer.evidence.citations import CitedText, renumber
 from deer.evidence.claims import ClaimChecker
 from deer.evidence.figures import not_in_quote
@@ -11,6 +11,7 @@ __all__ = [
     "CitedText",
     "ClaimChecker",
     "SourceRegister",
+    "belongs_to",
     "by_any_id",
     "check_quote",
     "folded",

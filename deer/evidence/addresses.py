@@ -26,3 +26,9 @@ def normalised_address(url: str) -> str:
     )
     scheme = "" if parts.scheme in ("http", "https") else parts.scheme
     return urlunsplit((scheme, host, parts.path.rstrip("/"), query, ""))
+
+
+def belongs_to(host: str, domain: str) -> bool:
+    """Whether a host, in small letters, is a domain or below it; a dot before the domain changes nothing."""
+    domain = domain.lower().lstrip(".")
+    return host == domain or host.endswith(f".{domain}")

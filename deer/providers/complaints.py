@@ -30,7 +30,7 @@ def retry_after(headers: Mapping[str, str]) -> timedelta | None:
         value = headers.get(name)
         seconds = _number(value) if value is not None else None
         if seconds is not None:
-            return _within_bounds(seconds * unit)
+            return bounded_wait(seconds * unit)
     date = headers.get("retry-after")
     if date is None:
         return None
@@ -40,7 +40,7 @@ def retry_after(headers: Mapping[str, str]) -> timedelta | None:
         return None
     if moment.tzinfo is None:  # "-0000", which is UTC without a word on the local zone
         moment = moment.replace(tzinfo=UTC)
-    return _within_bounds((moment - datetime.now(UTC)).total_seconds())
+    return bounded_wait((moment - datetime.now(UTC)).total_seconds())
 
 
 def _number(value: str) -> float | None:
@@ -51,7 +51,8 @@ def _number(value: str) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _within_bounds(seconds: float) -> timedelta:
+def bounded_wait(seconds: float) -> timedelta:
+    """A wait that a service asked for, at most `LONGEST_WAIT`."""
     return timedelta(seconds=min(max(seconds, 0.0), LONGEST_WAIT.total_seconds()))
 
 

@@ -26,7 +26,6 @@ _NICENESS = 10
 _ORDINARY_PAGE = b"<title>-</title><article>" + b"<p>One sentence of an ordinary page.</p>" * 20 + b"</article>"
 """Long enough to do without the word lists of a hundred languages, half a second's work, that short pages bring in."""
 
-
 Body = bytes | bytearray
 
 

@@ -1,5 +1,6 @@
 """Reading pages through Jina Reader, a service that runs a browser and gives a page as Markdown."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -8,16 +9,15 @@ from datetime import timedelta
 import httpx
 
 from deer.errors import FailureKind, ServiceError
-from deer.models import Page
+from deer.models import MAX_TITLE_CHARS, Page
 from deer.providers.complaints import retry_after, words_of
 from deer.providers.endpoints import checked_key, is_on_this_machine, shown_address, trusted_certificates
 from deer.providers.error_pages import reason_against
+from deer.providers.extraction.extracted import MAX_TEXT_CHARS
 from deer.providers.network import OpenWeb
 from deer.providers.plain_text import clean, one_line
 
 JINA_ADDRESS = "https://r.jina.ai"
-MAX_TEXT_CHARS = 1_000_000
-MAX_TITLE_CHARS = 300
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _PAGE_FAILED = re.compile(r"target url returned error (\d+)", re.IGNORECASE)
@@ -27,7 +27,7 @@ class JinaReader:
     """Reads pages by asking Jina Reader, or a service of one's own that speaks as it does.
 
     `api_key` None asks without one, under lower limits. `web` checks each address as if it were read from here: the
-    service is told of no inside address. `timeout` bounds one page, `max_bytes` the answer.
+    service is told of no inside address. `timeout` bounds the asking for one page, `max_bytes` the answer.
     """
 
     def __init__(
@@ -63,11 +63,14 @@ class JinaReader:
         """The page as the service gives it. Raises as `PageReader.read`, and KeyRefused and QuotaSpent."""
         await self._web.require_open(url)
         try:
-            async with self._http.stream("POST", "/", json={"url": url}) as response:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._http.stream("POST", "/", json={"url": url}) as response,
+            ):
                 answer = await self._answer(response)
                 if response.status_code != 200:
                     raise self._refusal(response, answer, url)
-        except httpx.TimeoutException:
+        except (TimeoutError, httpx.TimeoutException):
             raise self._unavailable(f"did not answer within {self._seconds:g} s") from None
         except httpx.HTTPError as error:
             raise self._unavailable(f"cannot be reached ({words_of(str(error), self._secrets)})") from None
@@ -84,7 +87,7 @@ class JinaReader:
                 )
         try:
             answer = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return answer if isinstance(answer, Mapping) else {}
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from deer.evidence import SourceRegister, check_quote, folded, normalised_address, renumber
+from deer.evidence import SourceRegister, belongs_to, check_quote, folded, normalised_address, renumber
 from deer.models import Check, Claim, FoundSource, Source
 
 
@@ -38,6 +38,14 @@ def test_other_addresses_stay_apart(other: str) -> None:
     """Parameters, paths, ports and schemes that lead elsewhere are other pages; a broken address is its own key."""
     assert normalised_address(other) != normalised_address("https://ex.test/a")
     assert normalised_address("https://ex.test/a?id=1") != normalised_address("https://ex.test/a?id=2")
+
+
+@pytest.mark.parametrize(
+    ("host", "belongs"), [("ex.test", True), ("www.ex.test", True), ("notex.test", False), ("ex.test.org", False)]
+)
+def test_a_domain_holds_its_hosts_and_no_others(host: str, belongs: bool) -> None:
+    """Hosts below a domain belong to it, however it is written; a host that only ends alike does not."""
+    assert [belongs_to(host, domain) for domain in ("ex.test", ".EX.test")] == [belongs, belongs]
 
 
 def test_one_address_is_one_source_of_a_step() -> None:

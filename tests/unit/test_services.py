@@ -96,6 +96,12 @@ class TestServices:
         env = {"SERPER_API_KEY": KEY, "TAVILY_API_KEY": KEY}
         assert load_settings(env, tmp_path).services().search == ("tavily", "serper")
 
+    @pytest.mark.parametrize("engine", ["tavily", "brave_search", "serper"])
+    def test_an_address_alone_is_an_engine(self, tmp_path: Path, engine: str) -> None:
+        """A service of one's own in an engine's place serves by its address, without a key and without SEARCH_API."""
+        services = load_settings({f"{engine.upper()}_BASE_URL": "http://search.test"}, tmp_path).services()
+        assert services.search == (engine.removesuffix("_search"),)
+
     def test_deerflows_table_of_the_search_engine(self, tmp_path: Path) -> None:
         """conf.yaml may name the engine and what holds for every search as DeerFlow does; SEARCH_API wins."""
         (tmp_path / "conf.yaml").write_text(
@@ -107,12 +113,22 @@ class TestServices:
         assert (options.include_domains, options.min_score_threshold, options.time_range) == (("a.org",), 0.4, "month")
         assert load_settings({"SEARCH_API": "arxiv"}, tmp_path).services().search == ("arxiv",)
 
+    def test_what_deerflow_asks_besides_pages_is_ignored(self, tmp_path: Path) -> None:
+        """Fields for answers and pictures of Tavily's stop nothing and leave the others as they are."""
+        (tmp_path / "conf.yaml").write_text(
+            "SEARCH_ENGINE:\n  engine: tavily\n  include_answer: false\n  include_images: true\n"
+            "  include_image_descriptions: true\n  include_raw_content: true\n"
+        )
+        settings = load_settings({"TAVILY_API_KEY": KEY}, tmp_path)
+        assert settings.search_engine.include_raw_content
+        assert settings.services().search == ("tavily",)
+
     @pytest.mark.parametrize(
         ("field", "value", "allowed"),
         [
             ("MIN_SCORE_THRESHOLD", "2", "a number from 0 to 1"),
             ("TIME_RANGE", "decade", "day, week, month or year"),
-            ("INCLUDE_IMAGES", "true", "allowed: engine, include_domains, exclude_domains, search_depth"),
+            ("INCLUDE_PICTURES", "true", "allowed: engine, include_domains, exclude_domains, search_depth"),
         ],
     )
     def test_a_wrong_field_of_that_table_is_named(self, tmp_path: Path, field: str, value: str, allowed: str) -> None:

@@ -20,6 +20,8 @@ MAX_FILES_LOOKED_AT = 50_000
 READ_TYPES = (".csv", ".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".txt")
 _PACKED_TYPES = (".docx", ".pdf")
 _HTML_TYPES = (".htm", ".html")
+_PDF_SECONDS = 60.0
+"""How long the pages of one PDF may take; what was read by then is the document."""
 _TITLE_CHARS = 150
 _FIRST_HEADING = re.compile(r"^#\s+(?P<title>\S.*?)\s*#*\s*$", re.MULTILINE)
 _CSV_NAME = re.compile(r"[_\s]+")
@@ -155,7 +157,7 @@ def _extracted(kind: str, content: bytes) -> tuple[str, str] | str:
     try:
         if kind in _HTML_TYPES:
             return "", extract_web_page(content, None)["text"]
-        found = extract_pdf(content) if kind == ".pdf" else extract_word_document(content)
+        found = extract_pdf(content, _PDF_SECONDS) if kind == ".pdf" else extract_word_document(content)
     except Unextractable as error:
         return str(error)
     return found["title"], found["text"]

@@ -1,12 +1,13 @@
 """Web search by Brave."""
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 
 from deer.errors import FailureKind
 from deer.models import Hit
 from deer.ports import SearchQuery, SearchResults
-from deer.providers.complaints import retry_after
+from deer.providers.complaints import bounded_wait, retry_after
 from deer.providers.engines.pace import Pace
 from deer.providers.engines.queries import with_sites
 from deer.providers.engines.results import found, hit_of, without_markup
@@ -20,6 +21,7 @@ FIRST_INTERVAL = timedelta(seconds=1)
 """What the smallest plan allows; answers say what a key's plan does."""
 
 _FRESHNESS = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
+_COUNT = re.compile(r"[0-9]{1,18}")
 _KEY_CODES = frozenset({"SUBSCRIPTION_TOKEN_INVALID", "SUBSCRIPTION_NOT_FOUND"})
 
 
@@ -77,7 +79,7 @@ def _judged(answer: Answer) -> Refusal | None:
             FailureKind.QUOTA_SPENT, "has no credit left, the month's quota is spent", "; raise it or use another key"
         )
     resets = _numbers(answer, "x-ratelimit-reset")
-    wait = retry_after(answer.headers) or (timedelta(seconds=resets[0]) if resets else None)
+    wait = retry_after(answer.headers) or (bounded_wait(resets[0]) if resets else None)
     return Refusal(FailureKind.RATE_LIMITED, "is asked too often", wait=wait)
 
 
@@ -90,4 +92,4 @@ def _code(answer: Answer) -> object:
 def _numbers(answer: Answer, header: str) -> list[int]:
     """The numbers of a header, one for each window of time, the shortest first: `1, 15000` a second and a month."""
     parts = [part.strip() for part in answer.headers.get(header, "").split(",")]
-    return [int(part) for part in parts if part.isascii() and part.isdigit()]
+    return [int(part) for part in parts if _COUNT.fullmatch(part)]

@@ -7,6 +7,7 @@ DuckDuckGo takes the browser for a program: that engine is for beginnings, and a
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -44,13 +45,15 @@ class Library(Protocol):
 class DuckDuckGoSearch:
     """Implements `deer.ports.SearchEngine` with a `ddgs.DDGS` of its own, or the one that is given.
 
-    Raises SettingsError when the library is not installed.
+    `timeout` bounds one search, waiting for a turn apart. Raises SettingsError when the library is not installed.
     """
 
     def __init__(self, timeout: timedelta, library: Library | None = None, pace: Pace | None = None) -> None:
         self._failures, made = _loaded(timeout)
         self._library = library or made
+        self._seconds = timeout.total_seconds()
         self._pace = pace or Pace(INTERVAL, AT_ONCE)
+        self._held: set[asyncio.Task[None]] = set()
 
     async def aclose(self) -> None:
         """Nothing stays open."""
@@ -64,13 +67,30 @@ class DuckDuckGoSearch:
             "backend": "duckduckgo",
         }
         try:
-            async with self._pace.turn():
-                rows = await asyncio.to_thread(look_up, with_sites(query), **options)
+            async with AsyncExitStack() as turn:
+                await turn.enter_async_context(self._pace.turn())
+                asking = asyncio.ensure_future(asyncio.to_thread(look_up, with_sites(query), **options))
+                self._hold(turn.pop_all(), asking)
+            async with asyncio.timeout(self._seconds):
+                rows = await asyncio.shield(asking)
+        except TimeoutError:
+            raise _failure(FailureKind.UNAVAILABLE, "did not answer in time") from None
         except OutOfTurn as full:
             raise _failure(FailureKind.RATE_LIMITED, "is asked as often as is polite already", wait=full.wait) from None
         except self._failures as error:
             raise _judged(error) from None
         return SearchResults(hits=found(map(_hit, rows)))
+
+    def _hold(self, turn: AsyncExitStack, asking: asyncio.Future[Rows]) -> None:
+        """Keep a turn until its thread has ended: nothing stops one, and DuckDuckGo counts it though nobody waits."""
+        task = asyncio.create_task(_held_until_done(turn, asking))
+        self._held.add(task)
+        task.add_done_callback(self._held.discard)
+
+
+async def _held_until_done(turn: AsyncExitStack, asking: asyncio.Future[Rows]) -> None:
+    async with turn:
+        await asyncio.wait([asking])
 
 
 def _loaded(timeout: timedelta) -> tuple[type[Exception], Library]:

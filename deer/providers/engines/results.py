@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from deer.evidence import normalised_address
-from deer.models import Hit
+from deer.evidence import belongs_to, normalised_address
+from deer.models import MAX_TITLE_CHARS, Hit
 from deer.ports import SearchQuery
 from deer.providers.plain_text import clean, one_line
 
 MAX_CONTENT_CHARS = 20_000
-MAX_TITLE_CHARS = 300
 
 # An embedded picture, or a run that no language writes; either is noise to a reader and a model.
 _ENCODED = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/=]+|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{200,}={0,2}")
@@ -25,8 +24,8 @@ class SearchRules:
     """What holds for every search of a deployment, on top of what a run asks for.
 
     `time_range`: `day`, `week`, `month` or `year`, empty for any age. `depth` takes the place of the one that a model
-    asks for, unless empty. `min_score`: hits that their engine scores below
-    are left out; those without a score stay. `max_content_chars`: how much of a hit's text is kept.
+    asks for, unless empty. `min_score`: hits that their engine scores below are left out; those without a score stay.
+    `max_content_chars`: how much of a hit's text is kept.
     """
 
     allowed_domains: tuple[str, ...] = ()
@@ -93,14 +92,9 @@ def _is_wanted(url: str, query: SearchQuery) -> bool:
         host = (urlsplit(url).hostname or "").lower()
     except ValueError:  # such as a broken IPv6 literal, which nobody can open
         return False
-    if any(_belongs(host, domain) for domain in query.denied_domains):
+    if any(belongs_to(host, domain) for domain in query.denied_domains):
         return False
-    return not query.allowed_domains or any(_belongs(host, domain) for domain in query.allowed_domains)
-
-
-def _belongs(host: str, domain: str) -> bool:
-    domain = domain.lower().lstrip(".")
-    return host == domain or host.endswith(f".{domain}")
+    return not query.allowed_domains or any(belongs_to(host, domain) for domain in query.allowed_domains)
 
 
 def _text(value: object) -> str:

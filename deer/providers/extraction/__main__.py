@@ -28,7 +28,6 @@ MAX_MEMORY_BYTES = 2 * 1024**3
 
 Job = Mapping[str, Any]  # as `extractor` wrote it
 
-
 _PDF_SHARE = 0.6
 """So much of the time of a job goes to reading the pages of a PDF; what is left is for their words."""
 _EXTRACTIONS: Mapping[str, Callable[[bytes, Job], Extracted]] = {

@@ -38,7 +38,7 @@ def decoded(body: bytes, charset: str | None) -> str:
             return body[len(mark) :].decode(encoding, "replace")
     named = _META_CHARSET.search(body[:_META_WITHIN_BYTES])
     declared = [_python_name(name) for name in (charset, named and named.group(1).decode("ascii", "replace")) if name]
-    escaped = [name for name in declared if name.startswith("iso2022") or name in ("hz", "utf_16", "utf_7")]
+    escaped = [name for name in declared if name.startswith("iso2022") or name == "hz"]
     if _JAPANESE_ESCAPE in body[:_DETECTION_BYTES]:
         escaped.append("iso2022_jp")  # all its bytes are ASCII, so that UTF-8 would take them
     for encoding in (*escaped, "utf-8", *declared):

@@ -7,6 +7,7 @@ from deer.providers.plain_text import clean, one_line
 MAX_TEXT_CHARS = 1_000_000
 """About three hundred printed pages; a longer text is cut there and says so."""
 MAX_TITLE_CHARS = 300
+"""That of `deer.models`, which the program does not import: its library of types takes a third of a second."""
 PAGE_BREAK = "\n\n\f"
 """Stands between the pages of a PDF. It counts as white space, so that a sentence over two pages can be quoted."""
 
@@ -14,7 +15,8 @@ PAGE_BREAK = "\n\n\f"
 class Extracted(TypedDict):
     """The readable text as Markdown or plain text; `cut` when there was more.
 
-    `author` and `published` (a date, YYYY-MM-DD) are empty where the page does not say.
+    `extractor` reads it as its model of the same name. `author` and `published` (a date, YYYY-MM-DD) are empty where
+    the page does not say.
     """
 
     title: str

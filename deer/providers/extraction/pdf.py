@@ -1,6 +1,5 @@
 """PDF documents as text, page by page."""
 
-import math
 import re
 import time
 
@@ -22,7 +21,7 @@ _FILE_NAME = re.compile(r"\.(docx?|pdf|tex|indd|pptx?|xlsx?|dvi|odt)$|^(untitled
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
 
-def extract_pdf(body: bytes, seconds: float = math.inf) -> Extracted:
+def extract_pdf(body: bytes, seconds: float) -> Extracted:
     """The text of a PDF, its pages parted by `PAGE_BREAK`, of as many pages as can be read in so many seconds.
 
     Raises Unextractable: damaged, locked, or only pictures.

@@ -76,7 +76,7 @@ def _heading_levels(styles: etree._Element | None) -> dict[str, int]:
         words = (name.get(f"{_W}val", "") if name is not None else "").lower().split()
         if words == ["title"]:
             levels[style.get(f"{_W}styleId", "")] = 1
-        elif len(words) == 2 and words[0] == "heading" and words[1].isdigit():
+        elif len(words) == 2 and words[0] == "heading" and words[1].isdecimal():
             levels[style.get(f"{_W}styleId", "")] = min(int(words[1]), _MAX_HEADING)
     return levels
 

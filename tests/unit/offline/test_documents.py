@@ -279,6 +279,16 @@ async def test_pdf_and_word_are_documents_too(tmp_path: Path) -> None:
     assert (tides.title, tides.content) == ("Tides", "The Korvel tide is 3.1 metres high at noon.")
 
 
+async def test_a_style_named_oddly_does_not_end_a_folder(tmp_path: Path) -> None:
+    """A heading's style whose number is none that can be counted with makes ordinary text of it."""
+    odd = word_file(paragraph("Tides", "H1") + paragraph("The Korvel tide is 3.1 metres high."), heading="heading ²")
+    store = MemoryStore()
+    registered = await register_folder(store, _write(tmp_path / "d", a_docx=odd, b_md="# B\n\nOne fact."))
+    assert registered.skipped == ()
+    (tides,) = await StoredDocuments(store).search([registered.collection], SearchQuery(text="Korvel", max_results=5))
+    assert "The Korvel tide is 3.1 metres high." in tides.content
+
+
 async def test_two_thousand_documents_are_indexed_in_seconds(tmp_path: Path) -> None:
     """Registering and the first search of 2,000 articles stay within seconds of processor time, a search in tenths."""
     for at in range(5):

@@ -39,8 +39,8 @@ def _pdf_of(objects: list[str]) -> bytes:
     return bytes(written) + f"{end}startxref\n{len(written)}\n%%EOF\n".encode()
 
 
-def word_file(body: str, *, title: str = "", author: str = "") -> bytes:
-    """A Word document whose body is this WordprocessingML; the style `H1` is its first level of headings."""
+def word_file(body: str, *, title: str = "", author: str = "", heading: str = "heading 1") -> bytes:
+    """A Word document whose body is this WordprocessingML; the name of its style `H1` is `heading`."""
     about = (
         '<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties" '
         'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/">'
@@ -51,7 +51,7 @@ def word_file(body: str, *, title: str = "", author: str = "") -> bytes:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("word/document.xml", f"<w:document {W}><w:body>{body}</w:body></w:document>")
-        style = '<w:style w:styleId="H1"><w:name w:val="heading 1"/></w:style>'
+        style = f'<w:style w:styleId="H1"><w:name w:val="{heading}"/></w:style>'
         archive.writestr("word/styles.xml", f"<w:styles {W}>{style}</w:styles>")
         archive.writestr("docProps/core.xml", about)
     return packed.getvalue()

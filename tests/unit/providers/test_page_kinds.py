@@ -6,9 +6,11 @@ import zipfile
 import pytest
 
 from deer.errors import FailureKind
-from deer.models import Page
+from deer.models import MAX_TITLE_CHARS, Page
 from deer.ports import PageReader
+from deer.providers.extraction import extracted
 from deer.providers.extraction.pdf import extract_pdf
+from deer.providers.extractor import Extracted
 from tests.unit.providers.page_files import W, paragraph, pdf_file, word_file
 from tests.unit.providers.reading import failure_of, page_of
 from tests.unit.providers.web_server import Reply
@@ -23,6 +25,12 @@ REPORT = pdf_file(
     title="Heat pumps in winter",
     created="20240305101500Z",
 )
+
+
+def test_what_is_extracted_is_read_whole() -> None:
+    """The program and its reader name the same fields, and titles end where those of sources do."""
+    assert extracted.Extracted.__annotations__.keys() == Extracted.model_fields.keys()
+    assert extracted.MAX_TITLE_CHARS == MAX_TITLE_CHARS
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,35 @@ async def test_nothing_found_is_not_relied_on() -> None:
     assert (caught.value.retryable, caught.value.max_attempts) == (True, 2)
 
 
+class Stuck(Scripted):
+    """A library that does not answer before `free` is set."""
+
+    def __init__(self) -> None:
+        super().__init__([{"href": "https://a.org/", "title": "T", "body": "B"}])
+        self.free = threading.Event()
+
+    def text(self, query: str, **options: Any) -> Rows:
+        rows = super().text(query, **options)
+        self.free.wait(timeout=10)
+        return rows
+
+
+async def test_a_search_that_takes_too_long_keeps_its_place() -> None:
+    """Whoever waits is told in time, but no other search begins while the library is still at work on the last one."""
+    library = Stuck()
+    engine = DuckDuckGoSearch(timedelta(seconds=0.1), library, Pace(at_once=1, patience=timedelta(seconds=0.2)))
+    try:
+        with pytest.raises(ServiceError, match="did not answer in time") as caught:
+            await engine.search(QUERY)
+        assert (caught.value.kind, caught.value.retryable) == (FailureKind.UNAVAILABLE, True)
+        with pytest.raises(ServiceError, match="as often as is polite"):
+            await engine.search(QUERY)
+        assert len(library.asked) == 1
+    finally:
+        library.free.set()
+    assert (await engine.search(QUERY)).hits[0].title == "T"
+
+
 async def test_the_library_itself_fails_like_that() -> None:
     """The real library, sent through a proxy on loopback that refuses, ends in a failure that may pass."""
     async with WebServer(always(Reply(502))) as proxy:

@@ -202,3 +202,11 @@ async def test_what_is_an_engines_own(name: str, answer: Reply, kind: FailureKin
     error = await failure_of(name, answer)
     assert error.kind is kind
     assert told in str(error)
+
+
+@pytest.mark.parametrize(("reset", "wait"), [("3, 900000", 3), ("1000000000000, 1", 120), ("9" * 5_000, None)])
+async def test_brave_is_not_left_alone_for_ever(reset: str, wait: int | None) -> None:
+    """A time to wait that no pace of a service has is cut to two minutes; what is no number says nothing."""
+    error = await failure_of("brave", Reply(429, {"error": {}}, {"X-RateLimit-Reset": reset}))
+    assert error.kind is FailureKind.RATE_LIMITED
+    assert error.retry_after == (None if wait is None else timedelta(seconds=wait))
