@@ -30,13 +30,16 @@ async def _write(printer: Printer, run_id: str, output: Path | None) -> ExitCode
     store = open_store(settings)
     state = await read_state(store, run_id)
     if state is None:
-        raise NotFound(f"the store has no record of run {run_id}; one is saved when a run ends or waits for a person")
+        when = "when the research of a round begins, before a run waits for a person, and at its end"
+        raise NotFound(f"the store has no record of run {run_id}; one is saved {when}")
     bundle = await bundle_of(state, store)
     content = bytes_of(bundle)
     path = save_file(output or report_path(settings.data_dir, run_id, "audit.json"), content)
     verdict = verdict_on(content)
     if not state.phase.is_end:
-        printer.say(f"run {run_id} has not ended: this is its last stop ({state.phase})")
+        printer.say(f"run {run_id} has not ended: this is how it was saved last ({state.phase})")
+    if bundle.plans and (first := bundle.plans[0].revision) > 1:
+        printer.say(f"revisions of the plan before {first} are not in the run's record, and missing here")
     if bundle.missing_texts:
         printer.say(f"{len(bundle.missing_texts)} texts of its sources are no longer in the store, and missing here")
     elif verdict.failures:

@@ -127,7 +127,7 @@ def _as_closed(record: RunStatus | None, standing: Standing) -> RunStatus:
 def _as_last_seen(record: RunStatus | None, standing: Standing, silence: str) -> RunStatus:
     known = record or _known_to_temporal(standing)
     what = (
-        "Shown as it was saved at its last stop."
+        "Shown as it was saved last."
         if record
         else f"Shown from what Temporal knows of it; more is known once it goes on: {CALL} follow {standing.id}."
     )

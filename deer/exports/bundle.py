@@ -76,8 +76,9 @@ class AuditedPrompts(Model):
 class Bundle(Model):
     """All that stands behind a report. `report` is None for a run without one.
 
-    `plans`: the revisions that the run keeps. `decisions`: those hand-offs that a person, a deadline or an automatic
-    approval made, and every plan that was put up for review. `texts`: by hash; one that the store has lost is missing.
+    `plans`: the revisions that the run keeps, the latest at the end. `decisions`: those hand-offs that a person, a
+    deadline or an automatic approval made, and every plan that was put up for review. `texts`: by hash; one that the
+    store has lost is missing.
     """
 
     format: str = FORMAT
@@ -120,7 +121,7 @@ async def bundle_of(state: RunState, store: TextStore) -> Bundle:
         report=None if status.report is None else whole.get("report.markdown", status.report.markdown),
         claims=status.report.claims if status.report else (),
         sources=tuple([await _audited(source, store, texts) for source in state.sources.all()]),
-        plans=(state.plan,) if state.plan else (),
+        plans=(*state.earlier_plans, *([state.plan] if state.plan else [])),
         steps=tuple(
             step.model_copy(update={"finding": whole.get(f"plan.steps.{step.id}.finding", step.finding)})
             for step in steps

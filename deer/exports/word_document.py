@@ -10,7 +10,7 @@ from docx import Document
 from docx.document import Document as WordDocument
 from docx.enum.table import WD_TABLE_DIRECTION
 from docx.enum.text import WD_ALIGN_PARAGRAPH
-from docx.image.exceptions import InvalidImageStreamError, UnexpectedEndOfFileError, UnrecognizedImageError
+from docx.image.image import Image
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
@@ -61,6 +61,15 @@ class _Look:
     code: bool = False
     is_link: bool = False
     is_faint: bool = False
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """The file of a picture, and its size in the unit of Word, 914,400 to the inch, neither side 0."""
+
+    content: bytes
+    width: int
+    height: int
 
 
 class _Writer:
@@ -271,21 +280,35 @@ class _Writer:
         self._run(paragraph, _xml_of(paragraph), reference.url, _Look(is_faint=True))
 
     def _picture(self, paragraph: Paragraph, parent: Any, node: SyntaxTreeNode) -> None:
-        """A picture no wider than the page; one that Word has no form for is told in its words."""
+        """A picture no larger than the page; one that cannot be read, or has no size, is told in its words."""
         run = self._run(paragraph, parent, "", _Look())
-        section = self._document.sections[0]
-        try:
-            data = IMAGE_DATA.fullmatch(str(node.attrs["src"]))
-            picture = run.add_picture(BytesIO(base64.b64decode(data[2] if data else "")))
-        except (UnrecognizedImageError, InvalidImageStreamError, UnexpectedEndOfFileError, ValueError):
+        picture = _read_picture(str(node.attrs["src"]))
+        if picture is None:
             run.text = text_of(node)
             return
-        room = (section.page_width or 0) - (section.left_margin or 0) - (section.right_margin or 0)
-        if picture.width > room > 0:
-            picture.height = Emu(picture.height * room // picture.width)
-            picture.width = Emu(room)
+        section = self._document.sections[0]
+        wide = (section.page_width or 0) - (section.left_margin or 0) - (section.right_margin or 0)
+        high = (section.page_height or 0) - (section.top_margin or 0) - (section.bottom_margin or 0)
+        share = min(1.0, wide / picture.width, high / picture.height)
+        width, height = (Emu(max(1, int(side * share))) for side in (picture.width, picture.height))
+        run.add_picture(BytesIO(picture.content), width, height)
         for about in run.font.element.iter(qn("wp:docPr")):
             about.set("descr", text_of(node))
+
+
+def _read_picture(address: str) -> _Picture | None:
+    """The picture that lies in a `data:` address; None when it is broken, or of a kind that Word has not."""
+    data = IMAGE_DATA.fullmatch(address)
+    try:
+        content = base64.b64decode(data[2] if data else "")
+    except ValueError:
+        return None
+    try:
+        image = Image.from_blob(content)
+        width, height = int(image.width), int(image.height)
+    except Exception:  # noqa: BLE001 - the library raises whatever its parsers run into, a bare Exception too
+        return None
+    return _Picture(content, width, height) if width > 0 and height > 0 else None
 
 
 def _xml_of(paragraph: Paragraph) -> Any:  # an element of the library, which has no types for what is done with it

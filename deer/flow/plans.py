@@ -6,6 +6,12 @@ from deer.models import DraftStep, Plan, PlanDraft, Step, StepStatus, StepType
 
 ENDED = frozenset({StepStatus.DONE, StepStatus.FAILED, StepStatus.SKIPPED})
 
+EARLIER_PLANS_BYTES = 256 * 1024
+"""Room for the plans that others replaced, as JSON: for all of twenty edits with plans of 12 KB.
+
+They travel with the state of the run, of which Temporal takes 2 MB, and which every review saves again.
+"""
+
 
 def plan_from_draft(
     draft: PlanDraft, revision: int, kept: Sequence[Step] = (), known: Sequence[Step] = (), next_number: int = 1
@@ -57,6 +63,17 @@ def _depends_on(step: DraftStep, ids: Sequence[str], earlier: Sequence[str]) -> 
         return () if step.step_type is StepType.RESEARCH else tuple(earlier)
     wanted = (ids[item - 1] if isinstance(item, int) else item for item in step.depends_on)
     return tuple(dict.fromkeys(wanted))
+
+
+def latest_within_room(plans: Sequence[Plan]) -> tuple[Plan, ...]:
+    """The latest of these plans that fit into `EARLIER_PLANS_BYTES`, without a gap, and always the last one."""
+    room, kept = EARLIER_PLANS_BYTES, 0
+    for plan in reversed(plans):
+        room -= len(plan.model_dump_json().encode())
+        if room < 0 and kept:
+            break
+        kept += 1
+    return tuple(plans[len(plans) - kept :])
 
 
 def ready_steps(plan: Plan, statuses: Mapping[str, StepStatus], slots: int) -> tuple[Step, ...]:

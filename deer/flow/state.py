@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from deer.evidence import SourceRegister
 from deer.flow.ledger import Ledger
-from deer.flow.plans import plan_from_draft
+from deer.flow.plans import latest_within_room, plan_from_draft
 from deer.flow.progress import MAX_ENTRY_CHARS, ProgressLog
 from deer.models import (
     CheckedClaim,
@@ -84,6 +84,8 @@ class RunState(BaseModel):
     answer: str | None = None
     round: int = 0
     plan: Plan | None = None
+    earlier_plans: tuple[Plan, ...] = ()
+    """The revisions before it, oldest first; of very large ones the latest."""
     steps: dict[str, StepProgress] = {}
     steps_named: int = 0
     """How many step ids were given so far; ids are never reused."""
@@ -251,6 +253,8 @@ class RunState(BaseModel):
         numbers = [int(step.id[1:]) for step in plan.steps]
         self.steps_named = max([self.steps_named, *numbers])
         self.steps = {step.id: self.steps.get(step.id, StepProgress()) for step in plan.steps}
+        if self.plan is not None:
+            self.earlier_plans = latest_within_room((*self.earlier_plans, self.plan))
         self.plan = plan
         for change in draft.changes:
             self.notice(at, word(change.kind, self.locale, **change.values))

@@ -1,5 +1,6 @@
 """The commands against a server and a worker elsewhere, as with TEMPORAL_ADDRESS."""
 
+import getpass
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable
@@ -113,9 +114,10 @@ def test_a_plan_waits_and_says_how_to_answer(starter: Command, run_id: str) -> N
 
 
 def test_what_was_approved_is_what_runs(starter: Command, waiting: str, deployment: Deployment, tmp_path: Path) -> None:
-    """A plan edited from `show` replaces the old one, an old revision is refused, the approved plan is carried out."""
+    """A plan edited from `show` is what runs once approved; the evidence has it, the one before, and who approved."""
     plan = json.loads(starter("show", waiting, "--json").out)["plan"]
-    plan["steps"] = [{**plan["steps"][0], "title": "Only this", "description": "Only subject-k77"}]
+    before = plan["steps"][0]
+    plan["steps"] = [{**before, "title": "Only this", "description": "Only subject-k77"}]
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan), encoding="utf-8")
     assert starter("edit", waiting, "--plan", str(path)).code == 0
@@ -129,6 +131,13 @@ def test_what_was_approved_is_what_runs(starter: Command, waiting: str, deployme
     assert [step.title for step in ended.status.plan.steps] == ["Only this"]
     searches = [call.body["query"] for call in deployment.services.log.calls("search")]
     assert "facts on subject-k77" in searches
+    bundle = json.loads(Path(starter("audit", waiting).out.splitlines()[0]).read_text(encoding="utf-8"))
+    assert [(kept["revision"], kept["steps"][0]["title"]) for kept in bundle["plans"]] == [
+        (1, before["title"]),
+        (2, "Only this"),
+    ]
+    (approval,) = [made for made in bundle["decisions"] if made["to"] == "research team"]
+    assert (approval["from"], approval["reason"]) == (getpass.getuser(), "approved revision 2")
 
 
 @pytest.mark.parametrize(
@@ -248,6 +257,9 @@ def test_the_report_has_its_formats(starter: Command, run_id: str) -> None:
         assert {"id", "question", "markdown", "path", "claims", "sources"} == set(read)
         assert read["claims"][0]["check"] == "verified"
         assert any(source["cited"] for source in read["sources"])
+    file = Path("as-asked.md").resolve()
+    beside = json.loads(starter("report", run_id, "--json", "--output", str(file)).out)
+    assert (beside["path"], beside["markdown"]) == (str(file), file.read_text(encoding="utf-8"))
     page = starter("report", run_id, "--format", "html")
     assert "<!DOCTYPE html>" in page.out
     assert 'href="#ref-1"' in page.out
@@ -277,7 +289,9 @@ def test_the_evidence_of_a_run_can_be_checked_elsewhere(
     assert wrong.code == 1
     assert json.loads(wrong.out)["failures"] == ["request: does not have its hash"]
     assert "give the id of a run, or --verify" in starter("audit").error
-    assert starter("audit", "no-such-run").code == 4
+    unknown = starter("audit", "no-such-run")
+    assert unknown.code == 4
+    assert "one is saved when the research of a round begins, before a run waits for a person, and at" in unknown.error
 
 
 def test_a_detached_run_goes_on_by_itself(starter: Command, run_id: str) -> None:

@@ -73,14 +73,14 @@ async def test_a_run_beyond_retention_is_read_from_its_record() -> None:
     assert (lost.phase, lost.notices[-1]) == (Phase.RESEARCHING, LOST)
 
 
-async def test_an_open_run_without_worker_is_read_from_its_last_stop() -> None:
-    """The record of the last stop serves, with Temporal's phase and a notice that says so."""
+async def test_an_open_run_without_worker_is_read_from_its_last_record() -> None:
+    """The record that was saved last serves, at a stop or at work, with Temporal's phase and a notice that says so."""
     store = MemoryStore()
     await store.save_record(status(Phase.AWAITING_REVIEW, reason="a plan waits"))
     read = await read_status(ScriptedRun(now=standing(Phase.RESEARCHING), account=SILENCE), store)
     assert (read.phase, read.reason) == (Phase.RESEARCHING, None)
     assert read.plan is not None
-    assert read.notices[-1] == "Run r1: no worker answered in time. Shown as it was saved at its last stop."
+    assert read.notices[-1] == "Run r1: no worker answered in time. Shown as it was saved last."
 
 
 async def test_a_waiting_run_keeps_its_reason_without_worker() -> None:

@@ -40,12 +40,14 @@ Three times less energy. [1] More in [the same page](https://a.example/x). [2]
 
 
 async def audited_run(store: MemoryStore) -> RunState:
-    """A run with a plan that a person approved, two cited sources and a seen one, and three claims."""
+    """A run whose plan one person edited and another approved, with two cited sources, a seen one and three claims."""
     state = RunState.begin("r1", ResearchRequest(question="Are heat pumps cheap?", requested_by="kim"))
     step = DraftStep(title="Look", description="Look.", step_type=StepType.RESEARCH)
     state.propose(NOON, PlanDraft(title="T", steps=(step,)), "planner")
     state.enter(Phase.AWAITING_REVIEW)
     state.open_review(NOON)
+    plan = {"title": "T", "steps": [{"id": "s1", "title": "Look closely", "step_type": "research"}]}
+    take_review(state, NOON, Review(decision=Decision.EDIT, plan=plan, reviewer="kim"))
     take_review(state, NOON + timedelta(minutes=1), Review(decision=Decision.APPROVE, reviewer="lee"))
     page = FoundSource(url="https://a.example/x", title="Page [7]", summary="A page.", read=True)
     state.sources.add(page.model_copy(update={"text": await store_text(store, LONG)}))
@@ -82,16 +84,20 @@ def changed(content: bytes, change: Callable[[dict[str, Any]], object]) -> bytes
 
 
 async def test_the_bundle_holds_what_stands_behind_the_report(content: bytes) -> None:
-    """Report, claims, plan, texts by hash, and who approved what and when, are all in the file."""
+    """Report, claims, each revision of the plan, texts by hash, and who approved what and when, are all in the file."""
     tree = json.loads(content)
     assert tree["report"] == REPORT
     assert [claim["check"] for claim in tree["claims"]] == ["verified", "verified", "unverified"]
     assert tree["sources"][0]["seen"] == [hash_of(LONG), hash_of("A page.")]
     assert tree["texts"][hash_of(LONG)] == LONG
-    assert tree["plans"][0]["steps"][0]["title"] == "Look"
-    assert [(made["from"], made["to"], made["at"][:16]) for made in tree["decisions"]] == [
-        ("planner", "review", "2026-11-30T12:00"),
-        ("lee", "research team", "2026-11-30T12:01"),
+    assert [(plan["revision"], plan["steps"][0]["title"]) for plan in tree["plans"]] == [
+        (1, "Look"),
+        (2, "Look closely"),
+    ]
+    assert [(made["from"], made["to"], made["at"][:16], made["reason"]) for made in tree["decisions"]] == [
+        ("planner", "review", "2026-11-30T12:00", "plan revision 1: T"),
+        ("kim", "review", "2026-11-30T12:00", "plan revision 2: T"),
+        ("lee", "research team", "2026-11-30T12:01", "approved revision 2"),
     ]
     assert tree["request"]["requested_by"] == "kim"
     assert {"usage", "handoffs", "clarifications", "steps", "run"} <= set(tree)

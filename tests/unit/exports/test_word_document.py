@@ -1,5 +1,7 @@
 """The report as a Word document, read back with the library that Word files are read with."""
 
+import base64
+import struct
 from io import BytesIO
 
 import pytest
@@ -111,11 +113,43 @@ def test_nothing_hostile_leads_out_of_the_document() -> None:
     assert "<script>alert(2)</script>" in found(document, "alert(2)").text
 
 
-@pytest.mark.parametrize("source", ["data:image/webp;base64,UklGRg==", "data:image/png;base64,AAA"])
+def png(width: int, height: int) -> bytes:
+    """As much of a picture of this many points as says how large it is."""
+    header = b"IHDR" + struct.pack(">II", width, height) + b"\x08\x02\0\0\0"
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + bytes(4) + bytes(4) + b"IEND" + bytes(4)
+
+
+def as_address(kind: str, content: bytes) -> str:
+    """The address of a picture that lies in the text itself."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "data:image/webp;base64,UklGRg==",
+        "data:image/png;base64,AAA",
+        as_address("gif", b"GIF89a"),
+        as_address("jpeg", bytes.fromhex("ffd8ffe000104a46494600010100000100010000")),
+        as_address("png", png(0, 7)),
+    ],
+    ids=["webp", "no base64", "gif without its size", "jpeg without its end", "png of no width"],
+)
 def test_a_picture_that_word_cannot_show_is_told_in_words(source: str) -> None:
-    """A picture of a kind that Word has not, or without its end, costs no report."""
+    """A picture of a kind that Word has not, without its end or without a size, costs no report."""
     document = opened(f"Before ![The chart]({source}) after")
     assert found(document, "Before").text == "Before The chart after"
+
+
+@pytest.mark.parametrize(("width", "height"), [(4_000, 1_000), (1, 2**31 - 1), (2**31 - 1, 2**31 - 1)])
+def test_a_picture_is_no_larger_than_the_page(width: int, height: int) -> None:
+    """Whatever size a picture says it has, it is shown within the margins of the page, and every part has a size."""
+    document = opened(f"![The chart]({as_address('png', png(width, height))})")
+    section, (picture,) = document.sections[0], document.inline_shapes
+    wide = (section.page_width or 0) - (section.left_margin or 0) - (section.right_margin or 0)
+    high = (section.page_height or 0) - (section.top_margin or 0) - (section.bottom_margin or 0)
+    assert 0 < picture.width <= wide
+    assert 0 < picture.height <= high
 
 
 def test_signs_that_no_document_can_hold_are_left_out() -> None:
