@@ -2,6 +2,7 @@
 
     DeerError
     ├── SettingsError      a setting is wrong or missing; the program stops
+    │   └── ExtraMissing   what is asked for needs an extra that is not installed
     ├── InvalidInput       what a person or a model wrote breaks a rule; names the field
     ├── Refused            a well-formed message that does not fit the run as it stands
     ├── NotFound           no such run, collection or stored text
@@ -22,6 +23,16 @@ class DeerError(Exception):
 
 class SettingsError(DeerError):
     """A setting has a value that is not allowed, is missing, or is unknown. Retrying does not help."""
+
+
+class ExtraMissing(SettingsError):
+    """What a setting or a command asks for needs the packages of an extra."""
+
+    def __init__(self, wanted: str, extra: str) -> None:
+        super().__init__(
+            f"{wanted} needs the extra `{extra}`, which is not installed; "
+            f"run: make setup EXTRAS={extra}, or: uv pip install -r requirements/{extra}.lock"
+        )
 
 
 MAX_COMPLAINT_CHARS = 600

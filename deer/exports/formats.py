@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 
-from deer.errors import SettingsError
+from deer.errors import ExtraMissing, SettingsError
 from deer.exports.content import ReportContent
 
 Writer = Callable[[ReportContent], bytes]
@@ -53,7 +53,6 @@ def _writer_of(form: Format) -> Writer:
 
 
 def _not_installed(form: Format, package: str | None) -> SettingsError:
-    extra = _EXTRAS.get(form)
-    way = f"make setup EXTRAS={extra}, or: uv pip install -r requirements/{extra}.lock" if extra else "make setup"
-    missing = f"the extra `{extra}`" if extra else package
-    return SettingsError(f"{form} needs {missing}, which is not installed; run: {way}")
+    if form in _EXTRAS:
+        return ExtraMissing(form, _EXTRAS[form])
+    return SettingsError(f"{form} needs {package}, which is not installed; run: make setup")

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any, Protocol
 
-from deer.errors import FailureKind, ServiceError, SettingsError
+from deer.errors import ExtraMissing, FailureKind, ServiceError
 from deer.models import Hit
 from deer.ports import SearchQuery, SearchResults
 from deer.providers.complaints import words_of
@@ -99,10 +99,7 @@ def _loaded(timeout: timedelta) -> tuple[type[Exception], Library]:
         from ddgs import DDGS
         from ddgs.exceptions import DDGSException
     except ImportError:
-        raise SettingsError(
-            "SEARCH_API=duckduckgo needs the extra `duckduckgo`, which is not installed; "
-            "run: make setup EXTRAS=duckduckgo, or: uv pip install -r requirements/duckduckgo.lock"
-        ) from None
+        raise ExtraMissing("SEARCH_API=duckduckgo", "duckduckgo") from None
     return DDGSException, DDGS(timeout=int(timeout.total_seconds()))
 
 
