@@ -72,9 +72,9 @@ def open_store(settings: Settings) -> PrunableStore:
     """
     location = settings.store_location(settings.temporal.embedded)
     if location.startswith("s3://"):
-        from deer.providers.bucket import BucketStore
+        from deer.providers.bucket import open_bucket
 
-        return BucketStore(location, {name: value.get_secret_value() for name, value in settings.aws.items()})
+        return open_bucket(location, {name: value.get_secret_value() for name, value in settings.aws.items()})
     from deer.providers.files import FileStore
 
     return FileStore(Path(location))

@@ -9,12 +9,13 @@ lists, so that one of the two always sees the other.
 import asyncio
 import hashlib
 import re
+import time
 import uuid
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from deer.errors import FailureKind, NotFound, ServiceError, SettingsError
+from deer.errors import ExtraMissing, FailureKind, NotFound, ServiceError, SettingsError
 from deer.ports import Kept
 from deer.providers.stored_names import (
     SHA256,
@@ -29,7 +30,7 @@ from deer.providers.stored_names import (
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
-    from obstore.store import S3Store
+    from obstore.store import ObjectStore
 
 _LOCATION = re.compile(r"s3://(?P<bucket>[^/]+)/?(?P<prefix>.*?)/?")
 _REQUEST_TIMEOUT = timedelta(seconds=30)
@@ -53,18 +54,15 @@ T = TypeVar("T")
 
 
 class BucketStore:
-    """Implements `deer.ports.PrunableStore` in the bucket, and under the prefix, of `s3://bucket/prefix`."""
+    """Implements `deer.ports.PrunableStore` in a bucket that `open_bucket` opened.
 
-    def __init__(self, location: str, access: Mapping[str, str]) -> None:
-        """`access`: AWS_* variables; those that are not in it are taken from the environment.
+    `location` is what messages call it; `clock` gives seconds.
+    """
 
-        Raises SettingsError where the library is not installed or the location is none.
-        """
-        where = _LOCATION.fullmatch(location)
-        if where is None:
-            raise SettingsError(f"DEER_STORE={location} is no place in S3; write s3://bucket or s3://bucket/prefix")
+    def __init__(self, location: str, client: "ObjectStore", clock: Callable[[], float] = time.monotonic) -> None:
         self._location = location
-        self._client = _client(where["bucket"], where["prefix"] or None, access)
+        self._client = client
+        self._clock = clock
 
     async def require_writable(self) -> None:
         probe = f"probes/{uuid.uuid4().hex}"
@@ -76,7 +74,8 @@ class BucketStore:
         sha256 = hashlib.sha256(data).hexdigest()
         directory = text_key(sha256)
         await self._write(f"{directory}/{_TEXT}", data)
-        while not await self._stays(directory):
+        seen: dict[str, float] = {}
+        while not await self._stays(directory, seen):
             if await self._read(f"{directory}/{_TEXT}") is None:
                 await self._write(f"{directory}/{_TEXT}", data)
             await asyncio.sleep(_LOOK_EVERY.total_seconds())
@@ -121,10 +120,17 @@ class BucketStore:
     async def remove_entry(self, name: str, unchanged_since: datetime) -> bool:
         return await self._remove(entry_key(name), unchanged_since)
 
-    async def _stays(self, directory: str) -> bool:
-        """Whether a text that was just put is there and nobody is about to remove it."""
+    async def _stays(self, directory: str, seen: dict[str, float]) -> bool:
+        """Whether a text that was just put is there and nobody is about to remove it.
+
+        `seen`: since when each mark has been seen, kept from one look to the next. No clock but the bucket's tells
+        how old a mark was when the text was put, and none but this process's how long it has been waited for.
+        """
         found = await self._listed(directory)
-        marked_at = [about["last_modified"] for about in found if not about["path"].endswith(f"/{_TEXT}")]
+        now = self._clock()
+        marks = [about for about in found if not about["path"].endswith(f"/{_TEXT}")]
+        counted_s = _MARK_COUNTS.total_seconds()
+        marked_at = [mark["last_modified"] for mark in marks if now - seen.setdefault(mark["path"], now) < counted_s]
         try:
             # Only now: a list takes its time, and may show a text that went, with its mark, while it was made.
             text = await self._asked("read", self._client.head_async(f"{directory}/{_TEXT}"))
@@ -191,15 +197,24 @@ class BucketStore:
         )
 
 
-def _client(bucket: str, prefix: str | None, access: Mapping[str, str]) -> "S3Store":
+def open_bucket(location: str, access: Mapping[str, str]) -> BucketStore:
+    """The store in the bucket, and under the prefix, of `s3://bucket/prefix`.
+
+    `access`: AWS_* variables; those that are not in it are taken from the environment. Raises SettingsError where the
+    library is not installed or the location is none.
+    """
+    where = _LOCATION.fullmatch(location)
+    if where is None:
+        raise SettingsError(f"DEER_STORE={location} is no place in S3; write s3://bucket or s3://bucket/prefix")
+    return BucketStore(location, _client(where["bucket"], where["prefix"] or None, access))
+
+
+def _client(bucket: str, prefix: str | None, access: Mapping[str, str]) -> "ObjectStore":
     try:
         from obstore.exceptions import BaseError
         from obstore.store import S3Store
     except ImportError:
-        raise SettingsError(
-            "DEER_STORE in S3 needs the extra `s3`, which is not installed; "
-            "run: make setup EXTRAS=s3, or: uv pip install -r requirements/s3.lock"
-        ) from None
+        raise ExtraMissing("DEER_STORE in S3", "s3") from None
     endpoint = access.get("AWS_ENDPOINT_URL", "")
     try:
         return S3Store(
