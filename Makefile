@@ -49,9 +49,11 @@ question:
 	@[ -n "$$DEER_QUESTION" ] || { echo 'usage: make research QUESTION="..." [ARGS="--auto-accept ..."]' >&2; exit 2; }
 
 # Files go to three processes in their order, the slow ones first, so that all end at about the same time; on two cores
-# the third works while the others wait for servers.
+# the third works while the others wait for servers. One that dies ends the tests: what comes in its place may wait
+# for ever for files that it does not get.
 test: $(SETUP_STAMP) ## run all tests (ARGS="-k name" picks some)
-	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder \
+		--max-worker-restart 0 $(ARGS)
 
 faults: $(SETUP_STAMP) ## kill a worker at every boundary of every activity (ARGS="--every 5" takes some); prints JSON
 	@$(VENV)/bin/python -m bench.crashes $(ARGS)
