@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, SecretStr, Tag
 
-from deer.models import Role
+from deer.models import Number, Role, WholeNumber
 
 
 def _checked_address(address: str) -> str:
@@ -19,13 +19,6 @@ def _checked_address(address: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
         raise ValueError("not an http or https address")
     return address.rstrip("/")
-
-
-def not_a_boolean(value: object) -> object:
-    """The value unless it is a boolean, which pydantic would take for 0 or 1. Raises ValueError, for pydantic."""
-    if isinstance(value, bool):
-        raise ValueError("a boolean is no number")
-    return value
 
 
 def separated(written: object) -> object:
@@ -36,8 +29,7 @@ def separated(written: object) -> object:
 HttpAddress = Annotated[str, AfterValidator(_checked_address)]
 """An http or https address without credentials; a slash at its end is taken off."""
 
-WholeNumber = Annotated[int, BeforeValidator(not_a_boolean)]
-Price = Annotated[float, BeforeValidator(not_a_boolean), Field(ge=0, allow_inf_nan=False)]
+Price = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
 
 
 def _checked_name(name: str) -> str:
@@ -92,9 +84,7 @@ class ModelSettings(BaseModel):
     input_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None
     output_price: Annotated[Price | None, Field(description=PRICE_RULE)] = None
     takes_tools: Annotated[bool, Field(description="true or false")] = True
-    temperature: Annotated[
-        Annotated[float, BeforeValidator(not_a_boolean), Field(ge=0, le=2)] | None, Field(description=TEMPERATURE_RULE)
-    ] = None
+    temperature: Annotated[Annotated[Number, Field(ge=0, le=2)] | None, Field(description=TEMPERATURE_RULE)] = None
     extra_body: Annotated[
         Mapping[str, Any],  # JSON of the endpoint's own making
         AfterValidator(_without_own_fields),

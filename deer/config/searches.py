@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from deer.config.endpoints import WholeNumber, not_a_boolean, separated
+from deer.config.endpoints import separated
+from deer.models import Number, WholeNumber
 
 
 class SearchApi(StrEnum):
@@ -49,8 +50,6 @@ IGNORED_OPTIONS = frozenset({"include_answer", "include_images", "include_image_
 """What DeerFlow asks of Tavily besides pages. Pages are all that a report rests on: such fields change nothing."""
 
 Engines = Annotated[tuple[SearchApi, ...], BeforeValidator(listed_engines)]
-
-
 Domains = Annotated[tuple[str, ...], BeforeValidator(separated)]
 
 
@@ -71,10 +70,7 @@ class SearchOptions(BaseModel):
         Literal["day", "week", "month", "year"] | None, Field(description="day, week, month or year")
     ] = None
     include_raw_content: Annotated[bool, Field(description="true or false")] = False
-    min_score_threshold: Annotated[
-        Annotated[float, BeforeValidator(not_a_boolean), Field(ge=0, le=1)],
-        Field(description="a number from 0 to 1"),
-    ] = 0.0
+    min_score_threshold: Annotated[Number, Field(ge=0, le=1, description="a number from 0 to 1")] = 0.0
     max_content_length_per_page: Annotated[
         WholeNumber, Field(ge=500, le=200_000, description="a number of characters from 500 to 200000")
     ] = 20_000

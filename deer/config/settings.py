@@ -19,13 +19,12 @@ from deer.config.endpoints import (
     Price,
     RoleModels,
     TemporalSettings,
-    WholeNumber,
     WrittenModels,
     separated,
 )
 from deer.config.searches import ENGINES_RULE, WANTED_BY_ENGINE, Engines, SearchApi, SearchOptions
 from deer.errors import SettingsError
-from deer.models import Role
+from deer.models import Role, WholeNumber
 
 NO_MODEL_NOTICE = "No language model is set: answers are sentences picked from the sources, word for word."
 _BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^?#@]*)?")

@@ -29,6 +29,7 @@ from deer.models import (
     Source,
     StepStatusView,
     TextRef,
+    hash_of,
 )
 from deer.ports import TextStore
 
@@ -181,11 +182,6 @@ def hashes_of(tree: Tree) -> Tree:
         for name, part in tree.items()
         if name not in ("texts", "hashes")
     }
-
-
-def hash_of(text: str) -> str:
-    """The SHA-256 under which a store keeps a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _hash_of_value(value: Any) -> str:  # anything that JSON can hold

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pydantic import ValidationError
 
 from deer.evidence import by_any_id, check_quote, folded, normalised_address
-from deer.exports.bundle import FORMAT, AuditedSource, Tree, hash_of, hashes_of, written
+from deer.exports.bundle import FORMAT, AuditedSource, Tree, hashes_of, written
 from deer.exports.safe_markdown import addresses_and_markers
-from deer.models import Check, CheckedClaim, Model, Source
+from deer.models import Check, CheckedClaim, Model, Source, hash_of
 
 _SHOWN_CHARS = 60
 

@@ -75,6 +75,7 @@ from deer.models.evidence import (
     PageView,
     Source,
 )
+from deer.models.numbers import Number, WholeNumber
 from deer.models.plan import (
     MAX_TITLE_CHARS,
     ChangeKind,
@@ -121,11 +122,14 @@ from deer.models.texts import (
     Model,
     StoredText,
     TextRef,
+    bytes_of,
     full,
+    hash_of,
     is_inline,
     preview_of,
     references,
     shown,
+    text_of,
     with_texts,
 )
 
@@ -179,6 +183,7 @@ __all__ = [
     "Message",
     "Model",
     "ModelResult",
+    "Number",
     "OutputSchema",
     "Page",
     "PagePart",
@@ -238,11 +243,15 @@ __all__ = [
     "TurnRequest",
     "Usage",
     "Verdict",
+    "WholeNumber",
+    "bytes_of",
     "full",
+    "hash_of",
     "is_inline",
     "preview_of",
     "references",
     "shown",
+    "text_of",
     "with_texts",
     "without_credentials",
 ]

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
+from deer.models.numbers import Number, WholeNumber
 from deer.models.texts import Message, Model
 
 
@@ -19,24 +20,14 @@ class Kind(StrEnum):
     PAGES = "pages"
 
 
-def _no_truth(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    return value
-
-
-Count = Annotated[int, BeforeValidator(_no_truth)]
-Amount = Annotated[float, BeforeValidator(_no_truth)]
-
-
 class Budget(Message):
     """The limits of a run; None is no limit."""
 
-    tokens: Annotated[Count, Field(ge=1, le=10_000_000_000)] | None = None
-    usd: Annotated[Amount, Field(gt=0, le=1_000_000)] | None = None
-    minutes: Annotated[Amount, Field(gt=0, le=525_600)] | None = None
-    searches: Annotated[Count, Field(ge=0, le=1_000_000)] | None = None
-    pages: Annotated[Count, Field(ge=0, le=1_000_000)] | None = None
+    tokens: Annotated[WholeNumber, Field(ge=1, le=10_000_000_000)] | None = None
+    usd: Annotated[Number, Field(gt=0, le=1_000_000)] | None = None
+    minutes: Annotated[Number, Field(gt=0, le=525_600)] | None = None
+    searches: Annotated[WholeNumber, Field(ge=0, le=1_000_000)] | None = None
+    pages: Annotated[WholeNumber, Field(ge=0, le=1_000_000)] | None = None
 
     def limit(self, kind: Kind) -> float | None:
         """The limit of a kind, in its own unit."""

@@ -1,5 +1,6 @@
 """Texts that history may carry: short ones as they are, long ones as references into the TextStore."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Annotated, TypeVar, cast
 
@@ -24,6 +25,21 @@ class Message(Model):
     """Base of what people write: a field that nobody knows is a mistake, and named."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes that are kept of a text."""
+    return text.encode("utf-8", "surrogatepass")  # models write lone surrogates; what was put is what is got
+
+
+def text_of(data: bytes) -> str:
+    """The text that was kept as these bytes."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+def hash_of(text: str) -> str:
+    """The SHA-256 of a text's bytes, under which stores keep it and references name it."""
+    return hashlib.sha256(bytes_of(text)).hexdigest()
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -64,7 +64,7 @@ def _particulars(brief: AnyBrief) -> tuple[Role, dict[str, int], dict[str, str]]
             limits = {"round": brief.round, "max_rounds": brief.max_rounds, "max_steps": brief.max_steps}
             return Role.JUDGE, limits, {}
         case ReporterBrief():
-            # A plain report asks no model; one that is asked all the same writes in the standard style.
+            # A plain report asks no model; one that is asked all the same writes in the neutral style.
             style = ReportStyle.NEUTRAL if brief.style is ReportStyle.PLAIN else brief.style
             evidence_rule = "evidence_given" if brief.sources else "evidence_missing"
             return Role.REPORTER, {}, {"style_rule": f"style_{style}", "evidence_rule": evidence_rule}

@@ -7,7 +7,6 @@ lists, so that one of the two always sees the other.
 """
 
 import asyncio
-import hashlib
 import re
 import time
 import uuid
@@ -16,16 +15,15 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from deer.errors import ExtraMissing, FailureKind, NotFound, ServiceError, SettingsError
+from deer.models import bytes_of, hash_of, text_of
 from deer.ports import Kept
 from deer.providers.stored_names import (
     SHA256,
     TEXTS,
-    bytes_of,
     entries_beside,
     entry_key,
     entry_of,
     text_key,
-    text_of,
 )
 
 if TYPE_CHECKING:
@@ -70,8 +68,7 @@ class BucketStore:
         await self._asked("written", self._client.delete_async(probe))
 
     async def put(self, text: str) -> str:
-        data = bytes_of(text)
-        sha256 = hashlib.sha256(data).hexdigest()
+        data, sha256 = bytes_of(text), hash_of(text)
         directory = text_key(sha256)
         await self._write(f"{directory}/{_TEXT}", data)
         seen: dict[str, float] = {}

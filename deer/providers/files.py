@@ -9,7 +9,6 @@ younger then, and comes back. Readers find it under either name.
 
 import asyncio
 import errno
-import hashlib
 import os
 import time
 import uuid
@@ -19,18 +18,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from deer.errors import FailureKind, NotFound, ServiceError
+from deer.models import bytes_of, hash_of, text_of
 from deer.ports import Kept
 from deer.providers.stored_names import (
     ENTRIES,
     ENTRY_MARK,
     SHA256,
     TEXTS,
-    bytes_of,
     entries_beside,
     entry_key,
     entry_of,
     text_key,
-    text_of,
 )
 
 _WRITING, _PROBE, _ASIDE = ".writing-", ".probe-", ".aside-"
@@ -56,9 +54,8 @@ class FileStore:
         await asyncio.to_thread(self._make_and_remove_a_file)
 
     async def put(self, text: str) -> str:
-        data = bytes_of(text)
-        sha256 = hashlib.sha256(data).hexdigest()
-        await asyncio.to_thread(self._keep, self._root / text_key(sha256), data)
+        sha256 = hash_of(text)
+        await asyncio.to_thread(self._keep, self._root / text_key(sha256), bytes_of(text))
         return sha256
 
     async def get(self, sha256: str) -> str:

@@ -1,4 +1,4 @@
-"""The keys under which every kind of store keeps things, and the bytes of a text.
+"""The keys under which every kind of store keeps things.
 
 texts/ab/<sha256>        a text under the SHA-256 of its bytes
 entries/runs/r1@entry    the entry `runs/r1`; the mark keeps it apart from the directory of `runs/r1/...`
@@ -16,16 +16,6 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 ENTRY_MARK = "@entry"
 _MAX_PART_BYTES = 200
 """File systems allow 255 bytes in a name; the mark and a temporary name need room."""
-
-
-def bytes_of(text: str) -> bytes:
-    """The bytes that are kept of a text."""
-    return text.encode("utf-8", "surrogatepass")  # models write lone surrogates; what was put is what is got
-
-
-def text_of(data: bytes) -> str:
-    """The text that was kept as these bytes."""
-    return data.decode("utf-8", "surrogatepass")
 
 
 def text_key(sha256: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deer.exports.bundle import bundle_of, bytes_of, hash_of, hashes_of, written
+from deer.exports.bundle import bundle_of, bytes_of, hashes_of, written
 from deer.exports.verifying import verdict_on
 from deer.flow import RunState, take_review
 from deer.messages import Decision, Review
@@ -22,6 +22,7 @@ from deer.models import (
     ResearchRequest,
     StepType,
     TextRef,
+    hash_of,
 )
 from deer.ports import store_text
 from tests.unit.cli.scripted_run import MemoryStore
