@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from deer.cli.exits import ExitCode
+from deer.cli.given_files import bytes_of_file
 from deer.cli.printing import Printer
 from deer.cli.reading import read_state
 from deer.cli.reports import report_path, save_file
@@ -10,6 +11,9 @@ from deer.config import load_settings
 from deer.errors import InvalidInput, NotFound
 from deer.exports.bundle import bundle_of, bytes_of
 from deer.exports.verifying import Verdict, verdict_on
+
+MAX_BUNDLE_BYTES = 1024 * 1024 * 1024
+"""The texts of a thousand long pages: a larger file is none that `audit` wrote."""
 
 
 async def audit(run_id: str | None, verify: Path | None, output: Path | None, *, as_json: bool) -> ExitCode:
@@ -52,11 +56,7 @@ async def _write(printer: Printer, run_id: str, output: Path | None) -> ExitCode
 
 
 def _verify(printer: Printer, path: Path) -> ExitCode:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", f"--verify {path}") from error
-    verdict = verdict_on(content)
+    verdict = verdict_on(bytes_of_file(path, MAX_BUNDLE_BYTES, "--verify"))
     if printer.as_json:
         printer.json({"ok": not verdict.failures, "file": str(path), **verdict.as_json()})
     else:

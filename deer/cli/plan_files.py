@@ -1,13 +1,12 @@
 """Plans and steps as a person writes them: YAML or JSON in the shape of `show`'s plan."""
 
 import json
-import os
-import stat
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from deer.cli.given_files import bytes_of_file
 from deer.errors import InvalidInput
 from deer.models import PlanStatus, StepType
 
@@ -49,30 +48,13 @@ def read_step_file(path: Path) -> dict[str, Any]:  # as above
 
 
 def _read(path: Path, option: str, shape: str) -> dict[str, Any]:  # as above
-    try:
-        raw = _bounded_bytes(path)
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", f"{option} {path}") from error
-    except InvalidInput as error:
-        raise InvalidInput(str(error), f"{option} {path}") from None
+    raw = bytes_of_file(path, MAX_PLAN_FILE_BYTES, option)
     try:
         return _mapping_in(raw.decode("utf-8-sig"), shape)
     except UnicodeDecodeError as error:
         raise InvalidInput("is not UTF-8 text", f"{option} {path}") from error
     except InvalidInput as error:
         raise InvalidInput(str(error), f"{option} {path}") from None
-
-
-def _bounded_bytes(path: Path) -> bytes:
-    """What is in a regular file of bounded size: a pipe may never be written to, a device never end."""
-    # without O_NONBLOCK, opening a pipe waits for its writer
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise InvalidInput("is no regular file; name one that holds YAML or JSON")
-        raw = file.read(MAX_PLAN_FILE_BYTES + 1)
-    if len(raw) > MAX_PLAN_FILE_BYTES:
-        raise InvalidInput(f"is larger than {MAX_PLAN_FILE_BYTES:,} bytes")
-    return raw
 
 
 def parse_plan_text(text: str) -> dict[str, Any]:  # the run validates what a person wrote

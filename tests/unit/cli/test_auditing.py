@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,3 +44,11 @@ def test_revisions_that_are_missing_are_told(
     assert run_and_report(["audit", "r1", "--output", str(file)]) == ExitCode.DONE
     assert [plan["revision"] for plan in json.loads(file.read_text(encoding="utf-8"))["plans"]] == revisions
     assert ("revisions of the plan before 2 are not in the run's record" in capsys.readouterr().err) is is_told
+
+
+def test_what_never_ends_is_no_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe that nobody writes to, a device and a directory are refused in a line each, at once."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/zero", str(tmp_path), str(tmp_path / "none")):
+        assert run_and_report(["audit", "--verify", path]) == ExitCode.REFUSED
+        assert capsys.readouterr().err.startswith(f"--verify {path}: ")
