@@ -51,4 +51,4 @@ def test_what_never_ends_is_no_bundle(tmp_path: Path, capsys: pytest.CaptureFixt
     os.mkfifo(tmp_path / "pipe")
     for path in (str(tmp_path / "pipe"), "/dev/zero", str(tmp_path), str(tmp_path / "none")):
         assert run_and_report(["audit", "--verify", path]) == ExitCode.REFUSED
-        assert capsys.readouterr().err.startswith(f"--verify {path}: ")
+        assert capsys.readouterr().err.startswith(f"error: --verify {path}: ")
